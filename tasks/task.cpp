@@ -57,6 +57,19 @@ void part_off_valid(TaskPart& train, TaskPart& valid) {
   valid.file = train.file;
 }
 
+/// Notes labels whose items have all been moved to the valid part.
+void note_parted_labels(Task& task) {
+  const auto left = label_counts(task.train, task.labels), parted = label_counts(task.valid, task.labels);
+  uint64_t count = 0;
+  std::string first;
+  for (size_t id = 0; id < left.size(); ++id)
+    if (left[id] == 0 && parted[id] > 0 && count++ == 0) first = task.labels.names[id];
+  if (count > 0)
+    task.notes.push_back(concat("train: all items of ", counted(count, "label"), " are in the valid part, first '",
+                                shortened(first), "', so that nothing is learned of ", count == 1 ? "it" : "them",
+                                "; give a part with `data.valid`"));
+}
+
 /// Hashes of items and their numbers, sorted.
 using Hashes = std::vector<std::pair<uint64_t, size_t>>;
 
@@ -132,6 +145,7 @@ Task open_task(const std::string& file, const TaskOptions& options) {
     task.notes.push_back(
         concat("valid is a tenth of train, by a hash of each item: ", counted(task.valid.items.size(), "item"), " of ",
                thousands(task.valid.items.size() + task.train.items.size())));
+    if (task.config.kind != TaskKind::choice) note_parted_labels(task);
   }
   note_all_doubles(task, has_own_valid);
   return task;

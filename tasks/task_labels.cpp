@@ -53,6 +53,24 @@ void note_absent_labels(TaskPart& part, const TaskLabels& labels) {
         concat(part.name, ": no item has ", counted(absent.size(), "label"), " of the task: ", label_list(absent)));
 }
 
+/// The label of the first item where no other item has it, and the item may be a line of names; -1 otherwise.
+int64_t lone_first_label(const TaskPart& part, const std::vector<uint64_t>& counts) {
+  if (!part.may_have_taken_header) return -1;
+  int64_t first = -1, uses = 0;
+  each_label(part.items.front(), [&](const int64_t& id) { first = id, ++uses; });
+  return uses == 1 && first >= 0 && counts[static_cast<size_t>(first)] == 1 ? first : -1;
+}
+
+/// Notes a first label that one item alone has, and no other label has one item alone.
+void note_lone_first_label(TaskPart& part, const TaskLabels& labels) {
+  const auto counts = counts_in(part, labels.size());
+  const auto first = lone_first_label(part, counts);
+  if (first < 0 || std::ranges::count(counts, uint64_t{1}) > 1) return;
+  part.notes.push_back(concat(part.file, ":", part.items.front().line, ": its label is '",
+                              shortened(labels.names[static_cast<size_t>(first)]),
+                              "', as no other item's; if this is a line of names, write `header: true`"));
+}
+
 /// Refuses a column that holds texts, numbers or ids instead of labels.
 void require_labels(const TaskPart& train, int64_t labels, uint64_t uses) {
   constexpr int64_t few = 50;
@@ -70,11 +88,11 @@ bool is_name_of_labels(std::string label) {
 }
 
 void require_no_header(const TaskPart& train, const LabelPool& pool, const std::vector<uint64_t>& counts) {
-  if (!train.may_have_taken_header || !std::holds_alternative<GoldLabel>(train.items.front().gold)) return;
-  const auto first = std::get<GoldLabel>(train.items.front().gold).id;
-  const bool is_header = counts[static_cast<size_t>(first)] == 1 && is_name_of_labels(pool.text(first));
-  require<DataError>(!is_header, train.file, ":", train.items.front().line, ": its label is '", pool.text(first),
-                     "', as no other item's: this is a line of names; write `header: true`, or name the columns");
+  const auto first = lone_first_label(train, counts);
+  const bool is_header = first >= 0 && is_name_of_labels(pool.text(first));
+  if (!is_header) return;
+  fail<DataError>(train.file, ":", train.items.front().line, ": its label is '", pool.text(first),
+                  "', as no other item's: this is a line of names; write `header: true`, or name the columns");
 }
 
 /// The labels of the training part, sorted as text.
@@ -165,7 +183,10 @@ void number_golds(TaskPart& part, const TaskConfig& config, const TaskLabels& la
     if (config.kind == TaskKind::multilabel)
       if (auto* all = std::get_if<GoldLabels>(&item.gold)) std::sort(all->ids.begin(), all->ids.end());
   }
-  if (part.name == "train") note_absent_labels(part, labels);
+  if (part.name == "train") {
+    note_absent_labels(part, labels);
+    if (config.labels.items.empty()) note_lone_first_label(part, labels);
+  }
   if (unknown.empty()) return;
   std::vector<std::string> shown;
   for (const auto& [label, count] : unknown)

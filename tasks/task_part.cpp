@@ -281,6 +281,7 @@ class ItemReader {
         return true;
       case TaskKind::regression:
         item.gold = GoldValue{target()};
+        note_scale(std::get<GoldValue>(item.gold).value);
         return true;
       case TaskKind::tagging:
         item.gold = GoldLabels{tag_numbers(item.words.size())};
@@ -342,6 +343,13 @@ class ItemReader {
       fail<DataError>(where(), ": its target is '", shortened(text), "', beyond ", shortest(most_target),
                       ", and losses square it; divide all targets by the same number");
     return value;
+  }
+
+  /// Counts a target that is not in the range of `scale`.
+  void note_scale(double value) {
+    const auto& scale = config_.scale;
+    if (scale.empty() || (value >= static_cast<double>(scale[0]) && value <= static_cast<double>(scale[1]))) return;
+    if (outside_++ == 0) first_outside_ = concat(where(), " (", shortest(value), ")");
   }
 
   std::vector<int64_t> tag_numbers(size_t count) {
@@ -406,6 +414,9 @@ class ItemReader {
     if (part_.empty > 0)
       part_.notes.push_back(concat(part, ": ", counted(part_.empty, "item"), " with an empty text or word, first ",
                                    first_empty_, "; all of them count"));
+    if (outside_ > 0)
+      part_.notes.push_back(concat(part, ": ", counted(outside_, "target"), outside_ == 1 ? " is" : " are",
+                                   " outside of `scale`, first ", first_outside_, "; all of them count"));
     if (const auto tags = check_.note(); !tags.empty()) part_.notes.push_back(concat(part, ": ", tags));
   }
 
@@ -422,6 +433,8 @@ class ItemReader {
   TagCheck check_{config_.data.scheme};
   BadRecords bad_{};
   std::string first_empty_{};
+  uint64_t outside_ = 0;  ///< targets that are not in the range of `scale`
+  std::string first_outside_{};
   uint64_t count_ = 0;  ///< of items
   uint64_t bytes_ = 0;  ///< of texts of the items that are in memory
   bool has_ids_ = false;

@@ -264,8 +264,12 @@ class FolderRecords final : public RecordReader {
  public:
   explicit FolderRecords(const RecordSource& source) : source_(source) {
     const auto& folder = source.files.front();
-    for (const auto& label : entries_in(folder, true))
+    for (const auto& label : entries_in(folder, true)) {
+      if (const auto inner = entries_in(label, true); !inner.empty())
+        fail<DataError>(inner.front().string(),
+                        ": is a folder inside that of a label, whose texts have none; move them to ", label.string());
       for (const auto& file : entries_in(label, false)) files_.push_back(file);
+    }
     require<DataError>(!files_.empty(), folder, ": has no folder with texts; write FOLDER/LABEL/TEXT.txt");
   }
   bool next(std::vector<Cell>& cells) override {

@@ -29,6 +29,15 @@ const std::string& text_member(const json& object, const char* key, const std::s
   return text;
 }
 
+/// Whether a question has no answer by its own word.
+bool is_said_impossible(const json& question, const std::string& where) {
+  if (!question.contains("is_impossible")) return false;
+  const auto& said = question["is_impossible"];
+  require<DataError>(said.is_boolean(), where, ": `is_impossible` is ", shortened(json_text(said)),
+                     "; write true or false");
+  return said.get<bool>();
+}
+
 /// Why an answer does not stand in its context; empty where it does, at `byte`.
 std::string fault_of(const std::string& context, const CodePoints& places, const std::string& text, int64_t start,
                      int64_t& byte) {
@@ -87,23 +96,26 @@ void read_squad(const std::string& file, BadRecords& bad, const std::function<vo
       for (const auto& question : member(paragraph, "qas", list, place)) {
         const auto at = concat(file, ", question ", ++number);
         TaskItem item{.id = text_member(question, "id", at), .line = number, .group = title};
+        const auto which = concat(at, " ('", shortened(item.id), "')");
         item.text = text_member(question, "question", at);
         item.second = context;
         item.is_pair = true;
-        const bool is_impossible = question.contains("is_impossible") && question["is_impossible"] == true;
+        const bool is_impossible = is_said_impossible(question, which);
+        const bool has_list = question.contains("answers") && !question["answers"].is_null();
         std::vector<std::string> texts;
         std::vector<int64_t> starts;
-        if (question.contains("answers") && !is_impossible)
+        if (has_list)
           for (const auto& answer : member(question, "answers", list, at)) {
             texts.push_back(text_member(answer, "text", at));
             const bool has_start = answer.contains("answer_start") && answer["answer_start"].is_number_integer();
             require<DataError>(has_start, at, ": has an answer without a number `answer_start`; add it");
             starts.push_back(answer["answer_start"].get<int64_t>());
           }
+        require<DataError>(!is_impossible || texts.empty(), which,
+                           ": `is_impossible` is true, and it has an answer; remove one of the two");
         GoldAnswers gold;
-        const auto which = concat(at, " ('", shortened(item.id), "')");
         if (!place_answers(context, places, texts, starts, which, gold, bad)) continue;
-        if (question.contains("answers") || is_impossible) item.gold = std::move(gold);
+        if (has_list || is_impossible) item.gold = std::move(gold);
         take(std::move(item));
       }
     }

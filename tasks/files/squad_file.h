@@ -28,8 +28,8 @@ bool place_answers(const std::string& context, const CodePoints& places, const s
 
 /// Gives the questions of a file of SQuAD, versions 1.1 and 2.0, to `take` one after another; `group` is the article.
 /// Those of `bad` are left out. `line` counts questions, since such a file is one line. A question that `is_impossible`
-/// has no answers, one without a list of them no gold. Throws DataError for a file of another form. Source:
-/// rajpurkar/SQuAD-explorer.
+/// has no answers, one without a list of them no gold. Throws DataError for a file of another form, and for one that is
+/// impossible and has an answer. Source: rajpurkar/SQuAD-explorer.
 void read_squad(const std::string& file, BadRecords& bad, const std::function<void(TaskItem)>& take);
 
 }  // namespace cloze

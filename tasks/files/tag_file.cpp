@@ -52,8 +52,9 @@ PhraseTag phrase_tag(const std::string& tag, TagScheme scheme, const std::string
   const std::string_view letters = scheme == TagScheme::bio ? "BI" : "BIES";
   const bool is_one = tag.size() > 2 && tag[1] == '-' && letters.find(tag[0]) != letters.npos;
   if (!is_one)
-    fail<DataError>(where, ": tag '", shortened(tag), "' is none of ", name_of(scheme), ", O or ", letters[0],
-                    "-TYPE; name another `data.scheme` or `data.label`");
+    fail<DataError>(where, ": tag '", shortened(tag), "' is none of ", name_of(scheme),
+                    scheme == TagScheme::bio ? ", O, B-TYPE or I-TYPE" : ", O, B-TYPE, I-TYPE, E-TYPE or S-TYPE",
+                    "; name another `data.scheme` or `data.label`");
   return {tag[0], std::string_view(tag).substr(2)};
 }
 

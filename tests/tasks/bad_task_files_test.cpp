@@ -80,10 +80,23 @@ TEST_CASE("a line of names that would be an item is refused", "[tasks]") {
   CHECK(part_fault(numbered_columns, "sentence\tLabel\na\tx\nb\ty\n") ==
         "t.tsv:1: its label is 'Label', as no other item's: this is a line of names; write `header: true`, or name the "
         "columns");
+  CHECK_THAT(part_fault(task_with("multilabel", "t.tsv", "text: 0, label: 1"), "sentence\tlabels\na\tx, y\nb\t\n"),
+             Contains("t.tsv:1: its label is 'labels', as no other item's: this is a line of names; write `header"));
   CHECK_THAT(part_fault(numbered_columns + "labels: {x: good, y: bad}", "sentence\tmark\na\tx\n"),
              Contains("t.tsv:1: label 'mark' is none of `labels`, 'x', 'y'; if this is a line of names, write"));
   CHECK_THAT(part_fault(task_with("regression", "t.tsv", "text: 0, label: 1"), "sentence\tscore\na\t1\n"),
              Contains("t.tsv:1: its target is 'score', which is no number; if this is a line of names, write"));
+}
+
+TEST_CASE("a first label that no other item has is noted, since the line may be one of names", "[tasks]") {
+  const TaskFolder folder;
+  const auto notes = [&](const std::string& text) {
+    folder.write("t.tsv", text);
+    return notes_of(folder.open(numbered_columns));
+  };
+  CHECK_THAT(notes("Satz\tKlasse\na\tx\nb\ty\nc\tx\nd\ty\n"),
+             Contains("t.tsv:1: its label is 'Klasse', as no other item's; if this is a line of names, write `header"));
+  CHECK_THAT(notes("a\tx\nb\ty\nc\ty\nd\tz\n"), !Contains("line of names"));  // another label is rare, too
 }
 
 TEST_CASE("labels of which nothing can be learned are refused", "[tasks]") {
@@ -116,6 +129,18 @@ TEST_CASE("targets that are no numbers are refused", "[tasks]") {
   CHECK_THAT(part_fault(task_with("regression", "t.tsv", "text: text, label: label"), "text\tlabel\na\t1\nb\t-1e308\n"),
              Contains("t.tsv:3: its target is '-1e308', beyond 1e+15, and losses square it; divide all targets by the "
                       "same number"));
+}
+
+TEST_CASE("targets outside of the scale are counted, and stay as they are", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("t.tsv", "text\tlabel\na\t0\nb\t5.5\nc\t-1\nd\t5\n");
+  const auto yaml = task_with("regression", "t.tsv", "text: text, label: label") + "scale: [0, 5]";
+  const auto task = folder.open(yaml);
+  CHECK_THAT(notes_of(task), Contains("train: 2 targets are outside of `scale`, first ") &&
+                                 Contains("t.tsv:3 (5.5); all of them count"));
+  CHECK(std::get<GoldValue>(task.test.items[1].gold).value == 5.5);
+  folder.write("t.tsv", "text\tlabel\na\t0\nb\t5\n");
+  CHECK_THAT(notes_of(folder.open(yaml)), !Contains("scale"));
 }
 
 TEST_CASE("texts that are empty are counted", "[tasks]") {
@@ -245,6 +270,12 @@ TEST_CASE("a file that is not of SQuAD's form is refused", "[tasks]") {
   CHECK_THAT(fault(begin + "}]}]}]}"), Contains("question 1 ('q'): has no `answers`, and train is learned or judged"));
   CHECK_THAT(fault(begin + ", \"answers\": [{\"text\": \"a\"}]}]}]}]}"),
              Contains("has an answer without a number `answer_start`"));
+  const std::string answer = ", \"answers\": [{\"text\": \"a\", \"answer_start\": 0}]";
+  CHECK_THAT(fault(begin + answer + ", \"is_impossible\": true}]}]}]}"),
+             Contains("question 1 ('q'): `is_impossible` is true, and it has an answer; remove one of the two"));
+  CHECK_THAT(fault(begin + answer + ", \"is_impossible\": \"True\"}]}]}]}"),
+             Contains("question 1 ('q'): `is_impossible` is \"True\"; write true or false"));
+  CHECK_THAT(fault(begin + ", \"answers\": null}]}]}]}"), Contains("question 1 ('q'): has no `answers`"));
 }
 
 TEST_CASE("a question of TREC without a label is refused", "[tasks]") {
@@ -273,6 +304,9 @@ TEST_CASE("a folder without texts, or a column that texts of one have not, is re
   folder.write("all/x/1.txt", "a");
   CHECK_THAT(folder.fault(task_with("classification", "all", "format: folders, text: body")),
              Contains("has no column 'body'; a text of a folder has label, text and name"));
+  folder.write("all/y/more/1.txt", "a");
+  CHECK_THAT(folder.fault(task_with("classification", "all", "format: folders")),
+             Contains("all/y/more: is a folder inside that of a label, whose texts have none; move them to "));
   REQUIRE(mkfifo((folder / "all/x/2.txt").c_str(), 0600) == 0);
   CHECK_THAT(folder.fault(task_with("classification", "all", "format: folders")),
              Contains("all/x/2.txt: is no file of a text (a pipe, a device or a link to nothing); remove it"));

@@ -242,7 +242,8 @@ TEST_CASE("tags that break their scheme are counted, and tags of another form re
   folder.write("t.conll", "a B-x\nb E-x\n\nc S-x\nd O\n");
   CHECK_THAT(notes_of(folder.open(tagging + "bioes}")), !Contains("break"));
   folder.write("t.conll", "a B-x\nb NOUN\n");
-  CHECK_THAT(folder.fault(tagging + "bio}"), Contains("t.conll:1: tag 'NOUN' is none of bio, O or B-TYPE"));
+  CHECK_THAT(folder.fault(tagging + "bio}"),
+             Contains("t.conll:1: tag 'NOUN' is none of bio, O, B-TYPE or I-TYPE; name another `data.scheme`"));
 }
 
 TEST_CASE("answers of SQuAD are found by code points and kept by bytes", "[tasks]") {

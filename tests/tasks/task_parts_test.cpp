@@ -81,6 +81,21 @@ TEST_CASE("a tenth of the training part is the valid part, whatever the order of
   CHECK(texts_in(folder.open(yaml).valid) == texts_in(task.valid));
 }
 
+TEST_CASE("a label whose items are all in the tenth is named, since nothing is learned of it", "[tasks]") {
+  const TaskFolder folder;
+  const auto yaml = mood_task + "data: {train: train.tsv, test: train.tsv, text: text, label: label}";
+  folder.write("train.tsv", numbered_lines(0, 40, {"a", "b"}));
+  const auto parted = folder.open(yaml);
+  CHECK_THAT(notes_of(parted), !Contains("nothing is learned"));
+  auto lines = numbered_lines(0, 40, {"a", "b"});
+  const auto& moved = parted.valid.items.front().text;
+  lines.replace(lines.find("\n" + moved + "\t") + moved.size() + 2, 1, "c");
+  folder.write("train.tsv", lines);
+  CHECK_THAT(notes_of(folder.open(yaml)),
+             Contains("train: all items of 1 label are in the valid part, first 'c', so that nothing is learned of it; "
+                      "give a part with `data.valid`"));
+}
+
 TEST_CASE("no part divides a group, nor two items that are equal", "[tasks]") {
   const TaskFolder folder;
   std::string text = "group\ttext\tlabel\n";
