@@ -129,6 +129,7 @@ Task open_task(const std::string& file, const TaskOptions& options) {
   if (has_own_valid && !options.test_only) task.valid = read("valid", data.valid);
   for (auto* part : {&task.train, &task.valid, &task.test}) {
     number_golds(*part, task.config, task.labels, pool);
+    note_unknown_labels(*part);
     task.notes.insert(task.notes.end(), part->notes.begin(), part->notes.end());
   }
   if (options.test_only) {
@@ -226,6 +227,7 @@ TaskPart read_items(const Task& task, const std::string& file, bool needs_labels
   const auto config = needs_labels ? task.config : config_of_items(task.config, file);
   auto part = read_part(config, task.file, "items", file, pool, {.needs_labels = needs_labels});
   number_golds(part, task.config, task.labels, pool);
+  note_unknown_labels(part);
   return part;
 }
 
@@ -236,8 +238,10 @@ TaskPart read_items_in_windows(const Task& task, const std::string& file, size_t
     number_golds(part, task.config, task.labels, pool);
     take(part);
   };
-  return read_part(config_of_items(task.config, file), task.file, "items", file, pool,
-                   {.skip_bad = skip_bad, .needs_labels = false, .take = number_and_take, .window = window});
+  auto part = read_part(config_of_items(task.config, file), task.file, "items", file, pool,
+                        {.skip_bad = skip_bad, .needs_labels = false, .take = number_and_take, .window = window});
+  note_unknown_labels(part);
+  return part;
 }
 
 std::string counts_of(const TaskPart& part, const TaskLabels& labels) {

@@ -43,10 +43,13 @@ TaskPart read_items_in_windows(const Task& task, const std::string& file, size_t
 TaskLabels order_labels(const TaskConfig& config, const TaskPart* train, const LabelPool& pool,
                         const std::vector<std::string>& brought);
 
-/// Gives the golds of a part ids instead of numbers of the pool, `unknown_label` to those of labels that are none.
-/// Notes these, each with its count, and labels that no item of the training part has. Throws DataError for one in the
-/// training part.
+/// Gives the golds of a part ids instead of numbers of the pool, `unknown_label` to those of labels that are none,
+/// which it counts. Notes labels that no item of the training part has, and a first label that may be a name of a
+/// column. Throws DataError for an unknown one in the training part.
 void number_golds(TaskPart& part, const TaskConfig& config, const TaskLabels& labels, const LabelPool& pool);
+
+/// Notes the unknown labels of a part, each with its count.
+void note_unknown_labels(TaskPart& part);
 
 /// Weights of the labels in the loss; empty where the task has none. `balanced`: n / (k * count), so that their mean
 /// over the items, or tags, of the training part is 1. Source: scikit-learn, compute_class_weight. Throws ConfigError

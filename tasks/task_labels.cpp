@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <map>
 
 #include "core/error.h"
 #include "core/spelling.h"
@@ -168,12 +167,11 @@ void number_golds(TaskPart& part, const TaskConfig& config, const TaskLabels& la
   for (int64_t i = 0; i < labels.size(); ++i) id_of.emplace(labels.written[static_cast<size_t>(i)], i);
   for (int64_t i = 0; i < pool.size(); ++i)
     if (const auto found = id_of.find(pool.text(i)); found != id_of.end()) ids[static_cast<size_t>(i)] = found->second;
-  std::map<std::string, uint64_t> unknown;
   for (auto& item : part.items) {
     each_label(item, [&](int64_t& id) {
       const auto number = id;
       id = ids[static_cast<size_t>(number)];
-      if (id != unknown_label || unknown[pool.text(number)]++ > 0) return;
+      if (id != unknown_label || part.unknown_labels[pool.text(number)]++ > 0) return;
       const bool is_first = part.may_have_taken_header && &item == &part.items.front();
       if (part.name != "train") return;
       fail<DataError>(part.file, ":", item.line, ": label '", shortened(pool.text(number)), "' is none of `labels`, ",
@@ -187,6 +185,10 @@ void number_golds(TaskPart& part, const TaskConfig& config, const TaskLabels& la
     note_absent_labels(part, labels);
     if (config.labels.items.empty()) note_lone_first_label(part, labels);
   }
+}
+
+void note_unknown_labels(TaskPart& part) {
+  const auto& unknown = part.unknown_labels;
   if (unknown.empty()) return;
   std::vector<std::string> shown;
   for (const auto& [label, count] : unknown)

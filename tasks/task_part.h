@@ -2,6 +2,7 @@
 // A part of a task: the items of its files.
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -41,10 +42,12 @@ struct TaskPart {
   std::string name{};  ///< train, valid or test
   std::string file{};  ///< as it was found
   std::vector<TaskItem> items{};
-  uint64_t skipped = 0;              ///< items left out for their labels, `data.skip_labels`
-  uint64_t bad = 0;                  ///< items left out for answers that do not stand where they are said to
-  uint64_t empty = 0;                ///< items with a text that is blank, a question or a context too; sentences
-                                     ///< with a word that is
+  uint64_t skipped = 0;  ///< items left out for their labels, `data.skip_labels`
+  uint64_t bad = 0;      ///< items left out for answers that do not stand where they are said to
+  uint64_t empty = 0;    ///< items with a text that is blank, a question or a context too; sentences
+                         ///< with a word that is
+  std::map<std::string, uint64_t>
+      unknown_labels{};              ///< labels of its golds that are none of the task's, and their uses
   std::vector<std::string> notes{};  ///< a sentence each
   /// The first line was taken for an item, and nothing says that it is one.
   bool may_have_taken_header = false;

@@ -287,7 +287,10 @@ TaskPart read_all_items(const Task& task, const std::string& file, const Predict
   const std::string stream = "standard input";
   const bool is_copy = command.file == "-";
   try {
-    return read_items_in_windows(task, file, window_items, take, command.skip_bad);
+    auto part = read_items_in_windows(task, file, window_items, take, command.skip_bad);
+    for (auto& note : part.notes)
+      if (is_copy) replace_all(note, file, stream);
+    return part;
   } catch (const NotText& fault) {
     if (!is_copy) throw;
     throw NotText(stream, fault.said_of_stream);

@@ -190,6 +190,21 @@ TEST_CASE("a task is inspected as an imported network reads it that has no head"
   CHECK_THAT(bare.text, Catch::Contains("\"input_ids\""));
 }
 
+TEST_CASE("predict says what it met in the items that it reads", "[cli][tasks]") {
+  auto& w = task_world();
+  const auto items = w.dir.write("strange.tsv", "text\tlabel\nThe cat sat\tcat\nThe dog sat\tdog\n \tcat\n");
+  for (const auto& command : {"predict " + w.run + " " + items, "predict " + w.run + " - < " + items}) {
+    const auto found = cloze(command + " --json");
+    INFO(found.text);
+    CHECK(found.code == 0);
+    CHECK_THAT(found.text, Catch::Contains("items: 1 item with an empty text or word, first ") &&
+                               Catch::Contains("items: 1 label that the training part lacks, whose predictions are "
+                                               "wrong whatever they are: 'dog' (1)"));
+    CHECK_THAT(found.text,
+               Catch::Contains(command.find(" - ") != std::string::npos ? "first standard input:4" : "strange.tsv:4"));
+  }
+}
+
 TEST_CASE("an imported classifier predicts with the task that its head came with", "[cli][tasks]") {
   auto& w = task_world();
   const auto folder = w.dir / "animals-hf", imported = w.dir / "imported", items = w.dir / "test.tsv";
