@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "models/encoder_decoder_config.h"
 #include "objectives/masking_config.h"
+#include "objectives/task_heads/task_heads.h"
 
 namespace cloze {
 
@@ -55,10 +56,12 @@ void require_special_tokens(const Objectives& objectives, const BackboneConfig& 
   if (objectives.empty()) return;
   const auto* generative = generative_of(objectives);
   const bool rows_of_clm = model.is_decoder() && as_kind(objectives[0]).predicts_shifted();
+  const bool are_framed = task_head_of(objectives[0]) != nullptr;  // by the task, which asks for what its frame has
   const NeededTokens needs = generative
                                  ? generative_needs(as_kind(*generative), model)
                                  : NeededTokens{.pad = model.freeze_pad_embedding || model.positions_after_padding,
-                                                .cls = model.prepend_bos || !rows_of_clm,
+                                                .cls = model.prepend_bos || !(rows_of_clm || are_framed),
+                                                .sep = !are_framed,
                                                 .mask = !maskings_of(objectives).empty()};
   const auto kind = kind_of(generative ? *generative : objectives[0]);
   const auto& special = tokenizer.special();

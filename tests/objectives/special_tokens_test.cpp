@@ -22,6 +22,8 @@ TEST_CASE("an error names the special token that the tokenizer lacks", "[objecti
   const auto none = Tokenizer::open(dir.write("c/vocab.txt", "[UNK]\nx\n"));
   CHECK_THROWS_WITH(require_special_tokens({default_objective<ClmConfig>()}, Gpt2Config{}, none, "tokens"),
                     Catch::Contains("has no [SEP] or </s>, the token that ends a text, which clm needs"));
+  const auto padded = Tokenizer::open(dir.write("d/vocab.txt", "[UNK]\n[PAD]\nx\n"));  // T5's has no [CLS], either
+  CHECK_NOTHROW(require_special_tokens({default_objective<ClassificationConfig>()}, T5Config{}, padded, "tokens"));
   CHECK_NOTHROW(
       require_special_tokens({default_objective<MlmConfig>()}, RobertaConfig{}, none.with_special_tokens(), "tokens"));
 }
