@@ -44,10 +44,10 @@ struct TaskPart {
   std::vector<TaskItem> items{};
   uint64_t skipped = 0;  ///< items left out for their labels, `data.skip_labels`
   uint64_t bad = 0;      ///< items left out for answers that do not stand where they are said to
-  uint64_t empty = 0;    ///< items with a text that is blank, a question or a context too; sentences
-                         ///< with a word that is
-  std::map<std::string, uint64_t>
-      unknown_labels{};              ///< labels of its golds that are none of the task's, and their uses
+  /// Items with a text that is blank, a question or a context too; sentences with a word that is.
+  uint64_t empty = 0;
+  /// Labels of its golds that are none of the task's, and their uses.
+  std::map<std::string, uint64_t> unknown_labels{};
   std::vector<std::string> notes{};  ///< a sentence each
   /// The first line was taken for an item, and nothing says that it is one.
   bool may_have_taken_header = false;

@@ -45,9 +45,7 @@ TaskFraming framing_of(const Tokenizer& tokenizer, const ModelConfig& model) {
                                                 .end = c.is_decoder() || reads_end ? c.eos_token_id : -1});
   auto made = framing_of(frame);
   made.max_length = c.max_input_length();
-  auto cls = place_of(frame, tokenizer.special().cls);
-  if (as<EncoderDecoderConfig>(model) && c.is_encoder() && !cls.exists)
-    cls = place_of(frame, tokenizer.special().sep);  // T5's encoder alone, whose texts end in </s> and begin with none
+  const auto cls = place_of(frame, tokenizer.special().cls);
   if (c.is_decoder()) {
     made.class_place = -1;
   } else if (reads_end) {
