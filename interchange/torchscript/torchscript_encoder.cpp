@@ -1,6 +1,7 @@
 // TorchScript of encoders and two-stream networks: forward, without Cloze or Python.
 #include "interchange/torchscript/torchscript_parts.h"
 #include "models/attention/config.h"
+#include "objectives/task_heads/published_heads.h"
 
 namespace cloze {
 
@@ -30,15 +31,14 @@ def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None,
 @CHECK_TEXT@
 @READ_MASK@
 @READ_TYPES@
-    everywhere = @GLOBAL_TOKENS@
+@CHECK_GLOBAL@    everywhere = @GLOBAL_TOKENS@
     if global_attention_mask is not None:
         everywhere = torch.ne(global_attention_mask, 0)
     out = self._traced(input_ids, mask, types, everywhere)
     return @OUTPUTS@
 )";
 
-/// Outputs of the content stream at all positions, or with target_mapping those of the query stream at its target
-/// positions.
+/// Outputs of the content stream at all positions.
 constexpr const char* two_stream_forward_method = R"(
 def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None,
             token_type_ids: Optional[Tensor] = None, perm_mask: Optional[Tensor] = None,
@@ -49,14 +49,37 @@ def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None,
     visible = torch.ones([input_ids.size(0), input_ids.size(1), input_ids.size(1)], dtype=11, device=input_ids.device)
     if perm_mask is not None:
         visible = torch.eq(perm_mask, 0)
-    if target_mapping is not None:
-        targets = torch.argmax(target_mapping, -1)
-        targets = torch.where(torch.eq(torch.sum(target_mapping, -1), 0), torch.full_like(targets, -1), targets)
-        out = self._query(input_ids, mask, types, visible, targets)
-        return @OUTPUTS@
+@READ_TARGETS@
     out = self._content(input_ids, mask, types, visible)
     return @OUTPUTS@
 )";
+
+/// With target_mapping, the outputs of the query stream at its target positions.
+constexpr const char* read_targets = R"(    if target_mapping is not None:
+        targets = torch.argmax(target_mapping, -1)
+        targets = torch.where(torch.eq(torch.sum(target_mapping, -1), 0), torch.full_like(targets, -1), targets)
+        out = self._query(input_ids, mask, types, visible, targets)
+        return @OUTPUTS@)";
+
+/// Of the head of a task that reads the last token of a text, which target positions may lack.
+constexpr const char* refuse_targets =
+    R"(    assert target_mapping is None, "the head of this model reads whole texts: leave target_mapping out")";
+
+/// Which tokens are global where a window has a head of a task follows from what is asked.
+struct GlobalRule {
+  bool is_first = false;  ///< without global_attention_mask
+  std::string check{};    ///< a line of TorchScript; empty: none is needed
+};
+
+GlobalRule global_rule(const WindowAttention& window, std::optional<TaskKind> task) {
+  const auto must_mark = [](const std::string& tokens) {
+    return "    assert global_attention_mask is not None, \"mark the tokens of " + tokens +
+           " in global_attention_mask\"\n";
+  };
+  if (task == TaskKind::spans) return {.check = must_mark("the question")};
+  if (task == TaskKind::choice) return {.check = must_mark("the candidate")};
+  return {.is_first = window.global_tokens == GlobalTokens::first || (task && reads_texts(*task))};
+}
 
 /// The outputs of a network, and their names.
 struct NamedOutputs {
@@ -94,14 +117,15 @@ torch::jit::Module single_stack_module(Network& network) {
                        .token_type_ids = in[2],
                        .global_attention_mask = window ? in[3] : Tensor()});
   });
-  const bool first = window && window->global_tokens == GlobalTokens::first;
+  const auto rule = window ? global_rule(*window, task_of(network)) : GlobalRule{};
   module.define(substituted(
       window ? window_forward_method : forward_method,
       {{"CHECK_TEXT", ids_check(model, "input_ids", "attention_mask") + length_check(model, "input_ids.size(1)")},
        {"READ_MASK", read_mask},
        {"READ_TYPES", read_types},
-       {"GLOBAL_TOKENS",
-        first ? "torch.eq(torch.cumsum(torch.ones_like(input_ids), 1), 1)" : "torch.zeros_like(input_ids, dtype=11)"},
+       {"CHECK_GLOBAL", rule.check},
+       {"GLOBAL_TOKENS", rule.is_first ? "torch.eq(torch.cumsum(torch.ones_like(input_ids), 1), 1)"
+                                       : "torch.zeros_like(input_ids, dtype=11)"},
        {"OUTPUTS", outputs_code(outputs.names)}}));
   return module;
 }
@@ -120,12 +144,16 @@ torch::jit::Module two_stream_module(Network& network) {
   };
   add_traced(module, "_content", {ids, mask, ids, visible},
              {"input_ids", "attention_mask", "token_type_ids", "visible"}, run);
-  add_traced(module, "_query", {ids, mask, ids, visible, targets},
-             {"input_ids", "attention_mask", "token_type_ids", "visible", "target_positions"}, run);
+  const auto task = task_of(network);
+  const bool takes_targets = !task || !reads_texts(*task);
+  if (takes_targets)
+    add_traced(module, "_query", {ids, mask, ids, visible, targets},
+               {"input_ids", "attention_mask", "token_type_ids", "visible", "target_positions"}, run);
   module.define(substituted(two_stream_forward_method, {{"CHECK_IDS", ids_check(backbone_of(network.model_config()),
                                                                                 "input_ids", "attention_mask")},
                                                         {"READ_MASK", read_mask},
                                                         {"READ_TYPES", read_types},
+                                                        {"READ_TARGETS", takes_targets ? read_targets : refuse_targets},
                                                         {"OUTPUTS", outputs_code(outputs.names)}}));
   return module;
 }

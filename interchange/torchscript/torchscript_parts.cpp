@@ -72,13 +72,15 @@ std::string substituted(std::string text, const Placeholders& placeholders) {
   return text;
 }
 
+std::optional<TaskKind> task_of(const Network& network) {
+  for (const auto& objective : network.objectives)
+    for (const auto& [task, name, meaning] : choices(TaskKind{}))
+      if (objective->name() == name) return task;
+  return {};
+}
+
 bool decodes_text(const Network& network) {
-  constexpr auto kinds = choices(TaskKind{});
-  const auto is_head = [&](const auto& objective) {
-    return std::any_of(kinds.begin(), kinds.end(), [&](const auto& one) { return objective->name() == one.name; });
-  };
-  const auto& all = network.objectives;
-  return backbone_of(network.model_config()).is_encoder_decoder() && std::any_of(all.begin(), all.end(), is_head);
+  return backbone_of(network.model_config()).is_encoder_decoder() && task_of(network).has_value();
 }
 
 bool is_exported_as_generative(const Network& network) {

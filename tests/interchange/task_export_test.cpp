@@ -120,6 +120,51 @@ TEST_CASE("a GPT-2 whose head reads the last token is exported with an id of pad
   CHECK(reader_of(open_run(dir / "tags")).words);
 }
 
+TEST_CASE("heads of XLNet are exported to TorchScript, and those that read whole texts take no targets",
+          "[interchange][torchscript][tasks]") {
+  TempDir dir;
+  set_log_level(LogLevel::quiet);
+  for (const std::string name : {"xlnet-seq", "xlnet-choice", "xlnet-spans"}) {
+    INFO(name);
+    CHECK(
+        export_torchscript(run_of_case(dir, name, name), dir / (name + ".pt"), "float32", BINARY_DIR "/cloze").passed);
+    auto file = torch::jit::load(dir / (name + ".pt"));
+    const auto ids = at::full({1, 5}, 7, at::kLong);
+    const auto targets = at::one_hot(at::tensor({4}, at::kLong), 5).to(at::kFloat).unsqueeze(0);
+    const auto run = [&] { return file.forward({ids, c10::IValue(), c10::IValue(), c10::IValue(), targets}); };
+    if (name == "xlnet-spans")
+      CHECK(run().toGenericDict().at("start_logits").toTensor().size(1) == 1);
+    else
+      CHECK_THROWS_WITH(run(), Catch::Contains("reads whole texts: leave target_mapping out"));
+  }
+  set_log_level(LogLevel::normal);
+}
+
+TEST_CASE("a Longformer in TorchScript reads texts with the global tokens that its head was trained with",
+          "[interchange][torchscript][tasks]") {
+  TempDir dir;
+  set_log_level(LogLevel::quiet);
+  const auto file_of = [&](const std::string& name) {
+    CHECK(
+        export_torchscript(run_of_case(dir, name, name), dir / (name + ".pt"), "float32", BINARY_DIR "/cloze").passed);
+    return torch::jit::load(dir / (name + ".pt"));
+  };
+  auto texts = file_of("longformer-seq");
+  const auto run = open_run(dir / "longformer-seq");
+  const auto rows = rows_of_lengths({9});
+  const std::vector<int64_t> row(rows[0].ids.begin(), rows[0].ids.end());
+  const auto ids = at::tensor(row, at::kLong).unsqueeze(0);
+  const auto wanted = run_rows(*run.network, run.config.objectives, rows).logits[0];
+  CHECK(error_of(texts.forward({ids}).toGenericDict().at("logits").toTensor()[0], wanted) < 1e-5);
+  auto answers = file_of("longformer-spans"), choices = file_of("longformer-choice");
+  CHECK_THROWS_WITH(answers.forward({ids}),
+                    Catch::Contains("mark the tokens of the question in global_attention_mask"));
+  CHECK_THROWS_WITH(choices.forward({ids}),
+                    Catch::Contains("mark the tokens of the candidate in global_attention_mask"));
+  CHECK(answers.forward({ids, c10::IValue(), ids.lt(9)}).toGenericDict().contains("start_logits"));
+  set_log_level(LogLevel::normal);
+}
+
 TEST_CASE("heads of encoder-decoders are exported to TorchScript with their labels, and read the whole text there",
           "[interchange][torchscript][tasks]") {
   TempDir dir;
