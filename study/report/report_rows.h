@@ -46,6 +46,9 @@ void add_suite_columns(Table& table, const StudyReport& report);
 /// A table of each secondary metric: arms with their means, and their differences to the baseline.
 std::vector<Table> secondary_tables(const StudyReport& report);
 
+/// Adds what the words of the tasks tell that arms are compared by, of those that have a finished fine-tuning.
+void add_floors_of_words(StudyReport& report, const Stages& stages);
+
 /// Adds the tables and notes of tuning, of a split and of probes.
 void add_stages(StudyReport& report, const Stages& stages);
 

@@ -91,8 +91,6 @@ void add_tasks(StudyReport& report, const Stages& stages) {
   auto ranks = rank_table(found);
   TaskFloors floors(tasks);
   add_floors(ranks, floors, found);
-  report.other_floors = floors_beside(report.by, floors, found);
-  for (const auto& metric : report.secondary) report.secondary_floors.push_back(floors_beside(metric, floors, found));
   const auto columns = ranks.header.size();
   add_suite_columns(ranks, report);
   if (ranks.header.size() > columns) {
@@ -105,6 +103,15 @@ void add_tasks(StudyReport& report, const Stages& stages) {
 }
 
 }  // namespace
+
+void add_floors_of_words(StudyReport& report, const Stages& stages) {
+  if (!stages.tasks || !stages.plans[*stages.tasks].waits_for.empty()) return;
+  const auto& tasks = stages.plans[*stages.tasks];
+  const auto found = arms_on_tasks(tasks);
+  TaskFloors floors(tasks);
+  report.other_floors = floors_beside(report.by, floors, found);
+  for (const auto& metric : report.secondary) report.secondary_floors.push_back(floors_beside(metric, floors, found));
+}
 
 void add_stages(StudyReport& report, const Stages& stages) {
   const auto& plan = stages.compared();
