@@ -130,6 +130,7 @@ class BabylmTuner {
   }
 
   BabylmFinetuning finetune() {
+    check_items();
     BabylmFinetuning finetuning{.results = results_};
     for (const auto& task : babylm_finetuned) finetuning.tasks.push_back(published(task));
     for (size_t t = 0; t < finetuning.tasks.size(); ++t)
@@ -142,6 +143,25 @@ class BabylmTuner {
  private:
   std::string task_file(const BabylmGlueTask& task) const { return concat(folder_, "/", task.name, ".yaml"); }
 
+  /// Throws DataError for a damaged item of any task, hours before its turn would come.
+  void check_items() const {
+    const std::string of_task = "task.";
+    TaskOptions options;
+    for (const auto& one : request_.set)
+      if (one.starts_with(of_task)) options.overrides.push_back(one.substr(of_task.size()));
+    for (const auto& task : babylm_finetuned) open_task(task_file(task), options);
+  }
+
+  /// False while nothing was trained in the folder, as after a command that was mistyped.
+  bool has_runs() const {
+    for (const auto& task : babylm_finetuned) {
+      std::error_code none;
+      for (const auto& entry : fs::directory_iterator(concat(folder_, "/", task.name), none))
+        if (fs::exists(entry.path() / "run.yaml")) return true;
+    }
+    return false;
+  }
+
   /// What all fine-tunings of the folder have in common, apart from the names of the files of the data.
   nlohmann::json noted_request() const {
     const auto run = fs::absolute(request_.run + "/").lexically_normal().parent_path().string();
@@ -152,21 +172,21 @@ class BabylmTuner {
     return {{"run", run}, {"set", request_.set}, {"weights", file_hash(weights)}, {"items", hash_hex(items)}};
   }
 
-  /// Writes the request, or finds it there. Throws ConfigError for another one.
+  /// Writes the request, or finds it there, with runs. Throws ConfigError for another one.
   void keep_request() const {
     const auto file = folder_ + "/request.json";
     auto wanted = noted_request();
     const auto text = json_text(wanted) + "\n";
-    if (!fs::exists(file)) return write(file, text);
+    if (!fs::exists(file) || !has_runs()) return write(file, text);
     const auto found = parse_json(read_text(file));
     for (const auto* key : {"weights", "items"})
       if (found.is_object() && !found.contains(key)) wanted.erase(key);  // of a version that did not note them
     require_same(found == wanted, file, "another run, of other weights or items, or of other settings");
   }
 
-  /// Writes a file, or finds it there. Throws ConfigError for another one, which is of `what`.
+  /// Writes a file, or finds it there, with runs. Throws ConfigError for another one, which is of `what`.
   void keep(const std::string& file, const std::string& text, const char* what) const {
-    if (!fs::exists(file)) return write(file, text);
+    if (!fs::exists(file) || !has_runs()) return write(file, text);
     require_same(read_text(file) == text, file, what);
   }
 

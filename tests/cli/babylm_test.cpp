@@ -21,7 +21,14 @@ TEST_CASE("babylm finetune does the seven tasks, says what a decoder gets, goes 
   write_babylm_tasks(dir, "data/full_eval/glue_filtered", 43);
   const auto command = "babylm finetune " + run + " " + (dir / "data") + " --results " + (dir / "results") + " --run " +
                        (dir / "runs") + " --seeds 1 --set train.batch_size=4 --set train.budget.epochs=2";
-  const auto first = cloze(command);
+  const std::string items_of_wsc = "data/full_eval/glue_filtered/wsc.valid.jsonl",
+                    whole = read_file(dir / items_of_wsc);
+  dir.write(items_of_wsc, whole + "{\"text\": \"it\", \"span1_text\": \"it\", \"span2_text\": \"it\"}\n");
+  check_refused(command, 1, "wsc.valid.jsonl:11: has no 'label'");
+  CHECK_FALSE(fs::exists(dir / "runs/boolq"));  // whose turn comes first
+  dir.write(items_of_wsc, whole);
+  check_refused(command + " --set train.batchsize=4", 1, "unknown key 'train.batchsize'");
+  const auto first = cloze(command);  // of other settings than those that nothing was trained with
   INFO(first.text);
   REQUIRE(first.code == 0);
   CHECK_THAT(first.text, Catch::Contains("published program") && Catch::Contains("our rules") &&
