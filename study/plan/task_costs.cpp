@@ -4,9 +4,11 @@
 #include <iterator>
 #include <map>
 
+#include "core/contains.h"
 #include "core/file.h"
 #include "core/log.h"
 #include "core/report/table.h"
+#include "core/spelling.h"
 #include "core/stopwatch.h"
 #include "core/text.h"
 #include "data/tokenizer.h"
@@ -18,6 +20,7 @@
 #include "study/plan/plan_table.h"
 #include "study/plan/task_plan.h"
 #include "study/search/tuning.h"
+#include "tasks/figures/task_metric.h"
 #include "tasks/rows/framing.h"
 #include "tasks/task.h"
 
@@ -175,6 +178,18 @@ FinetuningCost cost_on(Task& task, const FinetuningTerms& terms, const ArmNetwor
   return cost;
 }
 
+/// Throws ConfigError where arms are compared by a figure that the task lacks.
+void check_figures_of(const Task& task, const Plan& trained) {
+  const auto names = figure_names(task);
+  for (const auto& metric : trained.metrics()) {
+    const auto* of = std::get_if<TaskMetric>(&metric);
+    if (!of || of->task != task.config.task || of->figure.empty()) continue;
+    require<ConfigError>(contains(names, of->figure), trained.file, ": compares by ", of->task, " ", of->figure,
+                         ", and the task has no such figure", did_you_mean(of->figure, names), "; it has ",
+                         listed(names));
+  }
+}
+
 }  // namespace
 
 std::vector<FinetuningCost> finetuning_costs(const Plan& trained, Prober& prober) {
@@ -185,6 +200,8 @@ std::vector<FinetuningCost> finetuning_costs(const Plan& trained, Prober& prober
     const auto start = Clock::now();
     auto task = open_task(file, {.overrides = task_overrides(terms)});
     const double opening = seconds_since(start);
+    chosen_metric(task);  // which a misspelt name in its file would stop after the training otherwise
+    check_figures_of(task, trained);
     const auto of_file = task.config;
     std::map<std::string, FinetuningCost> known;  // by network
     for (size_t i = 0; i < networks.size(); ++i) {

@@ -58,7 +58,9 @@ void check_tuned(const AnyKeys& tune, const std::string& like, const TaskConfig&
     const auto recipe = recipe_of({.like = like, .task = task.task, .kind = name_of(task.kind)});
     for (const auto& [index, value] : values.items) {
       auto tree = ConfigTree::parse(to_yaml(recipe.config), "the recipe " + like);
-      tree.set(key, value);
+      auto placed = value;
+      placed.key_where = values.key_where;
+      tree.set(key, placed);
       decode<RunConfig>(tree);
     }
   }

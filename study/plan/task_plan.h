@@ -72,7 +72,7 @@ struct FinetuningCost {
 /// The costs of the fine-tunings of a study: of each task, with the network of each arm, a probe of its own on the rows
 /// of at most a thousand items a part, whose lengths stand for those of all. Arms with the same network share it. With
 /// a search of keys of `train` the mean over its combinations. Opens the tasks, and throws as `open_task` and
-/// Prober::probe, and ConfigError for a config that no fine-tuning can have.
+/// Prober::probe, and ConfigError for a config that no fine-tuning can have and for a figure that a task lacks.
 ///
 /// trained  the runs that are fine-tuned
 std::vector<FinetuningCost> finetuning_costs(const Plan& trained, Prober& prober);

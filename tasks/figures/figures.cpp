@@ -7,6 +7,8 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/report/significance.h"
+#include "core/spelling.h"
+#include "core/text.h"
 #include "tasks/figures/bootstrap.h"
 #include "tasks/figures/entities.h"
 #include "tasks/figures/task_scorer.h"
@@ -285,12 +287,14 @@ FigureOnDraws figure_on_draws(TaskKind kind, const std::vector<TaskItem>& items,
                               const std::vector<TaskPrediction>& predictions, const std::string& metric,
                               const MetricOptions& options) {
   const auto scored = checked(kind, items, labels, predictions, options);
+  std::vector<std::string> names;
   for (const auto& make : scorers_of(scored)) {
     const auto scorer = make(scored);
     const auto at = std::ranges::find(scorer.metrics, metric, &ScoredMetric::name) - scorer.metrics.begin();
     if (at < std::ssize(scorer.metrics)) return on_draws(scorer, static_cast<size_t>(at));
+    for (const auto& one : scorer.metrics) names.push_back(one.name);
   }
-  fail<DataError>("the task has no figure '", metric, "'");
+  fail<DataError>("the task has no figure '", metric, "'", did_you_mean(metric, names), "; it has ", listed(names));
 }
 
 }  // namespace cloze

@@ -1,5 +1,6 @@
 #include "tasks/figures/task_metric.h"
 
+#include "core/contains.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "tasks/figures/floors.h"
@@ -23,25 +24,28 @@ MetricOptions metric_options(const Task& task) {
 namespace {
 
 /// The figure that chooses where a task names none: the first one, and F1 of tags that mark phrases.
-std::string usual_metric(TaskKind kind, const TaskFigures& figures) {
-  const bool has_phrases = kind == TaskKind::tagging && figure_of(figures, "f1") != nullptr;
-  return has_phrases ? "f1" : figures.figures.at(0).metric;
+std::string usual_metric(TaskKind kind, const std::vector<std::string>& names) {
+  const bool has_phrases = kind == TaskKind::tagging && contains(names, "f1");
+  return has_phrases ? "f1" : names.at(0);
 }
 
 }  // namespace
 
-std::string chosen_metric(const Task& task) {
+std::vector<std::string> figure_names(const Task& task) {
   const auto kind = task.config.kind;
   const auto constant = floor_predictions(kind, Floor::constant, task.train.items, task.valid.items, task.labels);
-  TaskFigures figures;
-  figures.figures = values_of(kind, task.valid.items, task.labels, constant, metric_options(task));
-  for (const auto& metric : task.config.metric) {
-    std::vector<std::string> names;
-    for (const auto& figure : figures.figures) names.push_back(figure.metric);
-    require<ConfigError>(figure_of(figures, metric) != nullptr, task.file, ": 'metric' is ", metric,
+  std::vector<std::string> names;
+  for (const auto& one : values_of(kind, task.valid.items, task.labels, constant, metric_options(task)))
+    names.push_back(one.metric);
+  return names;
+}
+
+std::string chosen_metric(const Task& task) {
+  const auto names = figure_names(task);
+  for (const auto& metric : task.config.metric)
+    require<ConfigError>(contains(names, metric), task.file, ": 'metric' is ", metric,
                          ", and the figures of its valid part are ", listed(names), "; name one of them");
-  }
-  return task.config.metric.empty() ? usual_metric(kind, figures) : task.config.metric.front();
+  return task.config.metric.empty() ? usual_metric(task.config.kind, names) : task.config.metric.front();
 }
 
 }  // namespace cloze

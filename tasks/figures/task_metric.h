@@ -10,6 +10,9 @@ namespace cloze {
 /// The options of a task's figures: strict ones read tags as `data.scheme` says.
 MetricOptions metric_options(const Task& task);
 
+/// The figures of the valid part of a task.
+std::vector<std::string> figure_names(const Task& task);
+
 /// The first figure that the task names, else the first one of its kind. Throws ConfigError for a name that is none of
 /// the figures of its valid part.
 std::string chosen_metric(const Task& task);

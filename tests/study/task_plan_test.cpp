@@ -98,6 +98,9 @@ TEST_CASE("tasks of a study that cannot be are refused before any run") {
   const TaskStudy seeded;
   seeded.write(two_arms + "tasks: {files: [cats.yaml], set: {train.seed: 3}}\n");
   CHECK_THAT(seeded.error(), Catch::Contains("'train.seed' would be replaced by what the study says; `tasks:"));
+  const TaskStudy tuned;
+  tuned.write(two_arms + "tasks: {files: [cats.yaml], tune: {optimizer.beta: [0.1, 0.2]}}\n");
+  CHECK_THAT(tuned.error(), Catch::Contains("study.yaml:") && Catch::Contains(": unknown key 'optimizer.beta'"));
   const TaskStudy twice;
   twice.folder.write("dogs.yaml", read_file(twice.folder / "cats.yaml"));
   CHECK_THAT(twice.error(),

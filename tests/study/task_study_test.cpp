@@ -396,6 +396,14 @@ TEST_CASE("fine-tunings that cannot be are refused with the arm and the task, be
         "arm 'a' on cats: an odd batch");
   CHECK_THAT(error_of([] { ProbedStudy("a: {}, b: {train.batch_size: 8}", "set: {freeze.layers: 9}").costs(); }),
              Catch::Contains("freeze.layers is 9, and the network has 1 layer"));
+  const std::string arms = "a: {}, b: {train.batch_size: 8}", of_tasks = "set: {train.batch_size: 4}";
+  const ProbedStudy other(arms, of_tasks + "}\nmetric: {task: cats, figure: acuracy");
+  CHECK_THAT(error_of([&] { other.costs(); }),
+             Catch::Contains("study.yaml: compares by cats acuracy, and the task has no such figure; did you mean "
+                             "'accuracy'?; it has accuracy, "));
+  const ProbedStudy misspelt(arms, of_tasks);
+  misspelt.folder.write("cats.yaml", read_file(misspelt.folder / "cats.yaml") + "metric: acuracy\n");
+  CHECK_THAT(error_of([&] { misspelt.costs(); }), Catch::Contains("cats.yaml: 'metric' is acuracy, and the figures"));
 }
 
 TEST_CASE("a run whose fine-tuning diverged has no value on the task, which is said, and the report has the others") {

@@ -55,5 +55,5 @@ TEST_CASE("a figure that is no mean of items has values on draws, which are the 
     together += (found.draws[d] - found.value) * (wrong.draws[d] - wrong.value);
   CHECK(together < 0);
   CHECK_THROWS_WITH(figure_on_draws(TaskKind::classification, made.items, made.labels, made.predictions, "f7"),
-                    Catch::Contains("the task has no figure 'f7'"));
+                    Catch::Contains("the task has no figure 'f7'; did you mean 'f1'?; it has accuracy, "));
 }
