@@ -63,24 +63,12 @@ void configure_threads(int64_t threads) {
   each_part(at::get_num_threads(), [](int64_t) {});
 }
 
-CoreTime core_time(const std::string& tasks) {
-  CoreTime all;
-  std::error_code none;
-  for (const auto& task : std::filesystem::directory_iterator(tasks, none)) {
-    std::ifstream file(task.path() / "schedstat");  // times on a core and waiting for one [ns]; then a count
-    double used = 0, waited = 0;
-    if (!(file >> used >> waited)) continue;
-    all.used += 1e-9 * used;
-    all.waited += 1e-9 * waited;
-  }
-  return all;
-}
-
 std::string shared_cores_warning(const CoreTime& before, const CoreTime& now) {
   constexpr double much = 0.1, long_enough = 1;  // a share of the time in which threads could have run; [s]
   const double used = now.used - before.used, waited = now.waited - before.waited;
-  if (used + waited < long_enough || waited < much * (used + waited)) return {};
-  return concat("threads waited for a core ", std::lround(100 * waited / (used + waited)),
+  const double share = 1 - share_of_cores(before, now);
+  if (used + waited < long_enough || share < much) return {};
+  return concat("threads waited for a core ", std::lround(100 * share),
                 " % of the time: end the other processes on these cores, or expect steps to take so much longer");
 }
 

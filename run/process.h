@@ -3,18 +3,14 @@
 #include <cstdint>
 #include <string>
 
+#include "core/core_time.h"
+
 namespace cloze {
 
 /// Starts compute threads (0 = one per usable core, or as many as the system starts) and flushes denormal numbers to
 /// zero. Warns of more than the cores that this process may use. Throws ConfigError for more than it can have, Error
 /// where the system does not start so many.
 void configure_threads(int64_t threads);
-/// What the threads of a process have had of the cores so far, all together [s].
-struct CoreTime {
-  double used = 0, waited = 0;  ///< waited: when they could have run, and others had the cores
-};
-/// That of this process; zeros where the system does not say. `tasks`: the folder of its threads.
-CoreTime core_time(const std::string& tasks = "/proc/self/task");
 /// A warning if the threads of this process have waited for cores for long between the two times; else empty.
 std::string shared_cores_warning(const CoreTime& before, const CoreTime& now);
 /// Largest resident set of this process so far [bytes].

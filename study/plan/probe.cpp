@@ -30,7 +30,7 @@ using nlohmann::json;
 constexpr int64_t probe_steps = 20;
 constexpr double probe_seconds = 1;
 /// Raised when a probe measures something else.
-constexpr int probe_rules = 2;
+constexpr int probe_rules = 3;
 
 /// The config as it is probed: without what does not change its steps.
 RunConfig probed(const RunConfig& config, int64_t threads) {
@@ -60,13 +60,15 @@ Probe probe_from(const json& line) {
     suites.flops += cost.at("flops").get<double>();
     suites.seconds += cost.at("seconds").get<double>();
   }
-  const double seconds = line.at("ms_per_step").get<double>() / 1000;
+  // A plan holds whatever else this machine did while it was made.
+  const double seconds = line.at("ms_undisturbed").get<double>() / 1000;
+  const double of_process = line.value("process_seconds", 0.0) * line.at("share_of_cores").get<double>();
   const double of_steps = (line.value("steps", 0.0) + warm_up) * seconds;
   return {.parameters = line.at("parameters"),
           .checkpoint_bytes = line.at("checkpoint_bytes"),
           .memory_bytes = 1e6 * line.at("peak_rss_mb").get<double>(),
           .seconds = seconds,
-          .start_seconds = std::max(0.0, line.value("process_seconds", 0.0) - of_steps),
+          .start_seconds = std::max(0.0, of_process - of_steps),
           .tokens = line.at("tokens_per_step"),
           .predicted_tokens = line.at("predicted_tokens_per_step"),
           .flops = 1e9 * line.at("gflop_per_step").get<double>(),

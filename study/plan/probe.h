@@ -20,7 +20,7 @@ struct Probe {
   int64_t parameters = 0;
   double checkpoint_bytes = 0;
   double memory_bytes = 0;   ///< peak resident set
-  double seconds = 0;        ///< of a step
+  double seconds = 0;        ///< of a step where no other process wants the cores, like the next one
   double start_seconds = 0;  ///< of the process, besides its steps
   double tokens = 0;         ///< of a step, like the next two
   double predicted_tokens = 0;

@@ -5,11 +5,11 @@
 #include <map>
 
 #include "core/contains.h"
+#include "core/core_time.h"
 #include "core/file.h"
 #include "core/log.h"
 #include "core/report/table.h"
 #include "core/spelling.h"
-#include "core/stopwatch.h"
 #include "core/text.h"
 #include "data/tokenizer.h"
 #include "models/families/model_config.h"
@@ -54,9 +54,9 @@ SampledRows sample_rows(const Task& task, const Tokenizer& tokenizer, const Mode
                     .train = sample_of(task.train),
                     .valid = sample_of(task.valid),
                     .test = sample_of(task.test)};
-  const auto start = Clock::now();
+  const UndisturbedStopwatch watch;
   SampledRows rows{.folder = folder, .prepared = prepare_task(sample, tokenizer, framing_of(tokenizer, model), folder)};
-  const double seconds = seconds_since(start);
+  const double seconds = watch.seconds();
   const auto scaled = [](uint64_t examples, double scale) {
     return static_cast<uint64_t>(std::llround(scale * static_cast<double>(examples)));
   };
@@ -197,9 +197,9 @@ std::vector<FinetuningCost> finetuning_costs(const Plan& trained, Prober& prober
   const auto networks = networks_of(trained);
   std::vector<FinetuningCost> costs;
   for (const auto& file : terms.files) {
-    const auto start = Clock::now();
+    const UndisturbedStopwatch watch;
     auto task = open_task(file, {.overrides = task_overrides(terms)});
-    const double opening = seconds_since(start);
+    const double opening = watch.seconds();
     chosen_metric(task);  // which a misspelt name in its file would stop after the training otherwise
     check_figures_of(task, trained);
     const auto of_file = task.config;

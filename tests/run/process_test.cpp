@@ -7,19 +7,6 @@
 
 using namespace cloze;
 
-TEST_CASE("the time of threads on cores is that of all of them, and nothing where the system does not say",
-          "[run][process]") {
-  TempDir dir;
-  dir.write("1/schedstat", "1500000000 500000000 12\n");
-  dir.write("2/schedstat", "500000000 250000000 3\n");
-  dir.write("3/other", "");
-  const auto time = core_time(dir.path.string());
-  CHECK(time.used == Approx(2));
-  CHECK(time.waited == Approx(0.75));
-  CHECK(core_time(dir / "none").used == 0);
-  CHECK(core_time().used >= 0);
-}
-
 TEST_CASE("threads that others keep from their cores are reported, with how long they waited", "[run][process]") {
   CHECK(
       shared_cores_warning({.used = 1, .waited = 1}, {.used = 2.5, .waited = 1.5}) ==

@@ -24,9 +24,9 @@ constexpr const char* program = R"(#!/bin/bash
 echo call >> "$(dirname "$0")/calls"
 if grep -q 'batch_size: 8' "$2"; then echo 'cloze: error: no memory for this batch' >&2; exit 1; fi
 if grep -q 'batch_size: 9' "$2"; then echo 'cloze: error: an odd batch' >&2; exit 2; fi
-echo '{"parameters": 10, "checkpoint_bytes": 120, "peak_rss_mb": 50, "ms_per_step": 20, "tokens_per_step": 100,
-"predicted_tokens_per_step": 15, "gflop_per_step": 2, "sequences_per_epoch": 40, "words_per_epoch": 0,
-"held_out_tokens": 640}' | tr -d '\n'
+echo '{"parameters": 10, "checkpoint_bytes": 120, "peak_rss_mb": 50, "ms_per_step": 30, "ms_undisturbed": 20,
+"share_of_cores": 1, "tokens_per_step": 100, "predicted_tokens_per_step": 15, "gflop_per_step": 2,
+"sequences_per_epoch": 40, "words_per_epoch": 0, "held_out_tokens": 640}' | tr -d '\n'
 )";
 
 struct Arms {
@@ -72,6 +72,18 @@ TEST_CASE("what a process takes besides its steps and those before them is its s
   for (const auto& probe : study.probes()) {  // five steps of 20 ms
     CHECK(probe.start_seconds > 0.4);
     CHECK(probe.start_seconds < 10);
+  }
+}
+
+TEST_CASE("a plan made while others want the cores has the times of runs that have them", "[study][probe]") {
+  const Arms study("  a: {}\n  b: {model.hidden_size: 64}\n");
+  std::string busy = program;
+  busy.replace(busy.find("if grep"), 0, "sleep 0.5\n");
+  busy.replace(busy.find("\"share_of_cores\": 1"), 19, "\"steps\": 2, \"share_of_cores\": 0.05");
+  study.folder.write("cloze", busy);
+  for (const auto& probe : study.probes()) {
+    CHECK(probe.seconds == Approx(0.02));  // and not the 30 ms that they took
+    CHECK(probe.start_seconds < 0.05);     // a twentieth of the process, without five steps
   }
 }
 

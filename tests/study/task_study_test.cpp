@@ -314,9 +314,9 @@ if [ ! -f "$tokens/manifest.json" ]; then echo "cloze: error: no rows in '$token
 if grep -q 'batch_size: 9' "$2"; then echo 'cloze: error: an odd batch' >&2; exit 2; fi
 gflop=5
 if grep -q 'kind: classification' "$2"; then gflop=2; fi
-echo '{"parameters": 10, "checkpoint_bytes": 120, "peak_rss_mb": 50, "ms_per_step": 20, "tokens_per_step": 100,
-"predicted_tokens_per_step": 15, "gflop_per_step": '$gflop', "sequences_per_epoch": 40, "words_per_epoch": 0,
-"held_out_tokens": 640}' | tr -d '\n'
+echo '{"parameters": 10, "checkpoint_bytes": 120, "peak_rss_mb": 50, "ms_per_step": 30, "ms_undisturbed": 20,
+"share_of_cores": 1, "tokens_per_step": 100, "predicted_tokens_per_step": 15, "gflop_per_step": '$gflop',
+"sequences_per_epoch": 40, "words_per_epoch": 0, "held_out_tokens": 640}' | tr -d '\n'
 )sh";
 
 /// A study whose fine-tunings are probed; their rows have four tokens.

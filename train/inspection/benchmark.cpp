@@ -223,6 +223,22 @@ void add_steps(const Timed& timed, const TimeBreakdown& ledger, Precision precis
   r.last_loss = timed.last_loss;
 }
 
+/// Threads that wait for each other, having too few cores, do so in every run.
+bool have_cores_enough() { return at::get_num_threads() <= usable_cores(); }
+
+/// Adds what a step takes without other processes. Where these came and went, it is the median that they do not touch.
+void add_undisturbed(const Timed& timed, const CoreTime& before, const CoreTime& after, BenchmarkResult& r) {
+  const double share = have_cores_enough() ? share_of_cores(before, after) : 1;
+  r.ms_undisturbed = std::min(r.ms_per_step, 1000 * timed.seconds * share / static_cast<double>(r.steps));
+}
+
+void add_suite_costs(const LoadedRun& run, const std::vector<Suite>& suites, BenchmarkResult& r) {
+  const auto before = core_time();
+  r.suite_costs = suite_costs(run, suites);
+  const double share = have_cores_enough() ? share_of_cores(before, core_time()) : 1;
+  for (auto& [name, cost] : r.suite_costs) cost.seconds *= share;
+}
+
 void add_text(const Collator& collator, const RunConfig& config, const BenchmarkOptions& options, BenchmarkResult& r) {
   if (!options.steps_only) r.collation = collation_rate(collator, config.train.batch_size);
   r.sequences_per_epoch = collator.size();
@@ -269,10 +285,13 @@ BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& option
   add_gemm_throughput(options, r);
   const auto before = core_time();
   const auto timed = time_steps(config, stepper, loader, options);
-  if (const auto warning = shared_cores_warning(before, core_time()); !warning.empty()) log_warning("threads", warning);
+  const auto after = core_time();
+  if (const auto warning = shared_cores_warning(before, after); !warning.empty()) log_warning("threads", warning);
   add_gemm_throughput(options, r);
   add_steps(timed, stepper.ledger, config.train.precision, r);
-  if (collator) r.suite_costs = suite_costs(run_of(config, *collator, network), suites);
+  add_undisturbed(timed, before, after, r);
+  if (collator) add_suite_costs(run_of(config, *collator, network), suites, r);
+  if (have_cores_enough()) r.share_of_cores = share_of_cores({}, core_time());
   r.peak_rss_mb = peak_memory() / 1e6;
   r.parameters = stepper.parameters();
   r.checkpoint_bytes = stepper.checkpoint_bytes();
@@ -310,6 +329,8 @@ nlohmann::json to_json(const BenchmarkResult& r) {
                      {"ms_per_step", r.ms_per_step},
                      {"ms_low", r.ms_low},
                      {"ms_high", r.ms_high},
+                     {"ms_undisturbed", r.ms_undisturbed},
+                     {"share_of_cores", r.share_of_cores},
                      {"tokens_per_second", r.tokens_per_second},
                      {"tokens_per_step", r.tokens_per_step},
                      {"predicted_tokens_per_step", r.predicted_tokens_per_step},

@@ -14,6 +14,8 @@ struct BenchmarkResult {
   std::string data, precision;
   int64_t steps = 0;
   double ms_per_step = 0, ms_low = 0, ms_high = 0;  ///< median and quartiles
+  double ms_undisturbed = 0;  ///< of a step where no other process wants the cores; that of all, if these are too few
+  double share_of_cores = 1;  ///< of the time in which threads of the whole process could have run
   double tokens_per_second = 0;
   double tokens_per_step = 0, predicted_tokens_per_step = 0;
   double gflop_per_step = 0;

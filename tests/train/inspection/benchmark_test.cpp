@@ -43,6 +43,15 @@ TEST_CASE("the utilization of an fp32 step is relative to the rate of fp32 produ
   CHECK(found.mfu == Approx(found.gflop_per_step / (found.ms_per_step / 1000) / found.gemm_fp32));
 }
 
+TEST_CASE("a step is no slower where no other process wants the cores", "[inspect]") {
+  const TempDir dir;
+  const auto found = benchmark(tiny_run(dir, 3), {.steps = 3, .steps_only = true});
+  CHECK(found.ms_undisturbed > 0);
+  CHECK(found.ms_undisturbed <= found.ms_per_step);
+  CHECK((found.share_of_cores > 0 && found.share_of_cores <= 1));
+  CHECK(to_json(found)["ms_undisturbed"] == found.ms_undisturbed);
+}
+
 TEST_CASE("a benchmark of a run of which a part stays as it is trains the rest alone", "[inspect]") {
   const TempDir dir;
   auto config = tiny_run(dir, 3);
