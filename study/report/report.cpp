@@ -285,57 +285,53 @@ std::string no_pairs(const ArmReport& arm, const ArmReport& baseline) {
   return arm.runs.empty() || baseline.runs.empty() ? "no finished pair of runs" : "no seed in common with the baseline";
 }
 
-/// Adds the floor of each arm.
+/// The floor of each arm; verdicts of a study of which no arm is below it are taken back.
 void add_floor(StudyReport& report) {
+  const bool is_upward = report.rules.higher_is_better;
+  const auto has_left = [&](const ArmReport& arm) {
+    return arm.floor == 0 || (is_upward ? arm.summary.mean > arm.floor : arm.summary.mean < arm.floor);
+  };
+  std::vector<std::string> at_floor;
+  bool is_one_below = false;
   for (auto& arm : report.arms) {
     for (const auto& run : arm.runs) arm.floor += run.floor;
     if (!arm.runs.empty()) arm.floor /= static_cast<double>(arm.runs.size());
     if (arm.floor > 0) report.floor = report.floor > 0 ? std::min(report.floor, arm.floor) : arm.floor;
+    if (!has_left(arm)) at_floor.push_back(arm.name);
+    is_one_below = is_one_below || (!arm.runs.empty() && has_left(arm));
   }
-}
-
-/// Names the arms that are no better than a floor, which of an arm is its own where it has one. False: none is better.
-bool name_arms_at(const NamedFloor& floor, const std::string& words, StudyReport& report) {
-  const bool is_upward = report.rules.higher_is_better, is_of_arms = floor.name == facts_of(report.by).floor;
-  std::vector<std::string> at_floor;
-  bool is_one_better = false;
-  for (const auto& arm : report.arms) {
-    const double of_arm = is_of_arms ? arm.floor : floor.value;
-    const bool is_unknown = is_of_arms && of_arm == 0;
-    const bool is_better = is_upward ? arm.summary.mean > of_arm : arm.summary.mean < of_arm;
-    if (!is_unknown && !is_better && !arm.runs.empty()) at_floor.push_back(arm.name);
-    is_one_better = is_one_better || (!arm.runs.empty() && (is_unknown || is_better));
-  }
-  if (!is_one_better && !at_floor.empty()) return false;
-  if (at_floor.empty()) return true;
-  report.notes.push_back(concat("no better than ", words, ": ", listed(at_floor),
-                                is_of_arms ? "; a difference between such networks says nothing of what they would "
-                                             "learn"
-                                           : ""));
-  return true;
-}
-
-/// Verdicts of a study of which no arm is better than each of its floors are taken back.
-void judge_by_floors(StudyReport& report) {
-  const bool is_upward = report.rules.higher_is_better;
-  auto floors = floors_of(report);
-  std::ranges::stable_sort(floors, [&](const NamedFloor& a, const NamedFloor& b) {
-    return is_upward ? a.value > b.value : a.value < b.value;
-  });
-  for (const auto& floor : floors) {
-    const auto name = floor.name == facts_of(report.by).floor ? floor.name : "a regression on " + floor.name;
-    const auto words =
-        concat(name, " (", significant(floor.value, 5), report.unit.empty() ? "" : " " + report.unit, ")");
-    if (name_arms_at(floor, words, report)) continue;
-    report.notes.push_back(concat("no arm has left ", words,
-                                  ", so that there is no verdict; train longer, or with a higher learning rate"));
-    report.tied.clear();
-    for (auto& arm : report.arms) {
-      if (arm.is_baseline) continue;
-      arm.verdict = "no arm has left " + name;
-      arm.difference.verdict = Verdict::undecided;
-    }
+  if (at_floor.empty()) return;
+  const auto floor = concat(facts_of(report.by).floor, " (", significant(report.floor, 5),
+                            report.unit.empty() ? "" : " " + report.unit, ")");
+  if (is_one_below) {
+    report.notes.push_back(concat("no better than ", floor, ": ", listed(at_floor),
+                                  "; a difference between such "
+                                  "networks says nothing of what they would learn"));
     return;
+  }
+  report.notes.push_back(concat("no arm has left ", floor,
+                                ", so that there is no verdict; train longer, or with a "
+                                "higher learning rate"));
+  report.tied.clear();
+  for (auto& arm : report.arms) {
+    if (arm.is_baseline) continue;
+    arm.verdict = "no arm has left " + facts_of(report.by).floor;
+    arm.difference.verdict = Verdict::undecided;
+  }
+}
+
+/// Names the arms that are no better than what the words of a task tell. Their verdicts stand: the difference is one,
+/// of networks that a regression beats.
+void note_other_floors(StudyReport& report) {
+  for (const auto& [name, value] : report.other_floors) {
+    std::vector<std::string> at_floor;
+    for (const auto& arm : report.arms) {
+      const bool is_better = report.rules.higher_is_better ? arm.summary.mean > value : arm.summary.mean < value;
+      if (!arm.runs.empty() && !is_better) at_floor.push_back(arm.name);
+    }
+    if (at_floor.empty()) continue;
+    report.notes.push_back(concat("no better than a regression on ", name, " (", significant(value, 5),
+                                  report.unit.empty() ? "" : " " + report.unit, "): ", listed(at_floor)));
   }
 }
 
@@ -391,7 +387,7 @@ void compare_arms(StudyReport& report) {
   }
   report.tied = tied_sets(report.arms, report.rules);
   add_floor(report);
-  judge_by_floors(report);
+  note_other_floors(report);
   note_movement(report);
   add_secondary(report);
   if (auto suites = suite_table(report)) report.tables.push_back(std::move(*suites));

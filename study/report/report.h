@@ -74,7 +74,7 @@ struct StudyReport {
   std::vector<ArmReport> arms{};  ///< the baseline first
   std::vector<ReportedRun> runs{};
   double floor = 0;                                         ///< the lowest of the arms; 0: not known
-  std::vector<NamedFloor> other_floors{};                   ///< of a task `words`
+  std::vector<NamedFloor> other_floors{};                   ///< that take back no verdict: of a task `words`
   std::vector<std::vector<NamedFloor>> secondary_floors{};  ///< the same of each secondary metric; empty: none
   std::vector<std::vector<std::string>> tied{};  ///< sets of arms of which no two can be told from each other
   std::vector<std::string> notes{};     ///< failed, missing, stale and outlying runs; what was changed after the start
