@@ -56,7 +56,10 @@ void note_absent_labels(TaskPart& part, const TaskLabels& labels) {
 int64_t lone_first_label(const TaskPart& part, const std::vector<uint64_t>& counts) {
   if (!part.may_have_taken_header) return -1;
   int64_t first = -1, uses = 0;
-  each_label(part.items.front(), [&](const int64_t& id) { first = id, ++uses; });
+  each_label(part.items.front(), [&](const int64_t& id) {
+    first = id;
+    ++uses;
+  });
   return uses == 1 && first >= 0 && counts[static_cast<size_t>(first)] == 1 ? first : -1;
 }
 

@@ -120,7 +120,10 @@ RecipeNumbers albert(const RecipeQuestion& asked) {
 /// Its commands have --fp16, with which the update is apex's, without a correction of the bias.
 RecipeNumbers spanbert(const RecipeQuestion& asked) {
   RecipeNumbers numbers{"huggingface", 32, 2e-5, 10, 0, 0.1, 0.01, 128};
-  if (asked.kind == "spans") numbers.epochs = 4, numbers.max_length = 512;
+  if (asked.kind == "spans") {
+    numbers.epochs = 4;
+    numbers.max_length = 512;
+  }
   numbers.set_details = [](OptimizerConfig& optimizer) {
     part_in<AdamMoments>(optimizer.rule)->bias_correction = false;
   };
