@@ -247,7 +247,7 @@ TEST_CASE("items in windows are those of the whole file, in their order and by t
   for (size_t i = 0; i < all.size(); ++i)
     CHECK((all[i].id == whole[i].id && all[i].text == whole[i].text && all[i].gold == whole[i].gold));
   const auto other = folder.write("other.tsv", numbered_lines(0, 7, {"b", "c"}));
-  const auto counted = read_items_in_windows(task, other, 3, [](std::vector<TaskItem>&) {});
+  const auto counted = read_items_in_windows(task, other, 3, [](TaskPart&) {});
   CHECK(counted.notes == read_items(task, other).notes);
   CHECK(counted.notes == std::vector<std::string>{"items: 1 label that the training part lacks, whose predictions are "
                                                   "wrong whatever they are: 'c' (3)"});
