@@ -13,10 +13,8 @@ struct LoadedRun;
 /// The checkpoint of a run that a verb takes.
 enum class CheckpointChoice { best, newest };
 constexpr auto choices(CheckpointChoice) {
-  return std::array{
-      Choice{CheckpointChoice::best, "best",
-             "of the lowest held-out loss, of a fine-tuned run the best figure on valid; else the newest"},
-      Choice{CheckpointChoice::newest, "newest", "of the last step that was saved"}};
+  return std::array{Choice{CheckpointChoice::best, "best", "of the best held-out loss or figure, else the newest"},
+                    Choice{CheckpointChoice::newest, "newest", "of the last step that was saved"}};
 }
 
 /// The runs that a verb evaluates, and the checkpoint of each.
