@@ -1,6 +1,7 @@
 // Forms of a report, made of runs that are made up here.
 #include "study/report/report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -303,7 +304,8 @@ TEST_CASE("arms that are no better than the words of a task are named, and their
   CHECK_THAT(none.arms[1].verdict, Catch::StartsWith("worse by"));
   CHECK(none.notes.front() == "no better than a regression on words (2.5 nats): token, word");
   CHECK(one.notes.front() == "no better than a regression on words (3.05 nats): word");
-  CHECK(with_words(8).notes.empty());
+  const auto notes = with_words(8).notes;
+  CHECK(std::ranges::none_of(notes, [](const auto& note) { return note.starts_with("no better"); }));
 }
 
 TEST_CASE("arms whose difference or loss has not come to rest are named") {

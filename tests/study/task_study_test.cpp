@@ -5,14 +5,15 @@
 
 #include "core/contains.h"
 #include "core/fingerprint.h"
+#include "core/text.h"
 #include "models/backbone_config.h"
 #include "run/config/load_config.h"
 #include "run/run_files.h"
 #include "study/plan/task_plan.h"
 #include "study/report/report_rows.h"
 #include "study/search/task_tuning.h"
-#include "tests/objectives/store.h"
 #include "tasks/rows/prepared_task.h"
+#include "tests/objectives/store.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 
@@ -402,7 +403,9 @@ TEST_CASE("fine-tunings that cannot be are refused with the arm and the task, be
              Catch::Contains("study.yaml: compares by cats acuracy, and the task has no such figure; did you mean "
                              "'accuracy'?; it has accuracy, "));
   const ProbedStudy misspelt(arms, of_tasks);
-  misspelt.folder.write("cats.yaml", read_file(misspelt.folder / "cats.yaml") + "metric: acuracy\n");
+  auto text = read_file(misspelt.folder / "cats.yaml");
+  replace_all(text, "metric: accuracy", "metric: acuracy");
+  misspelt.folder.write("cats.yaml", text);
   CHECK_THAT(error_of([&] { misspelt.costs(); }), Catch::Contains("cats.yaml: 'metric' is acuracy, and the figures"));
 }
 
