@@ -61,7 +61,10 @@ void Hook::start(const std::string& event) {
     execl("/bin/sh", "sh", "-c", command_.c_str(), nullptr);
     _exit(127);
   }
-  if (child_ > 0) return;
+  if (child_ > 0) {
+    setpgid(child_, child_);  // the child may not have come to it when it is to be killed
+    return;
+  }
   child_ = 0;
   fail("no process can be started (", system_reason(), ")");
 }
