@@ -89,7 +89,7 @@ struct Gathered {
   std::vector<TaskPrediction> found{};
   std::vector<bool> is_there{};
   uint64_t unknown = 0;         ///< predictions with a label that the task does not have
-  std::string first_unknown{};  ///< the place of the first
+  std::string first_unknown{};  ///< where the first of them stands
 
   Gathered(const std::string& file, TaskKind task, const std::vector<TaskItem>& all, const TaskLabels& names)
       : path(file), kind(task), items(all), labels(names), found(all.size()), is_there(all.size()) {
@@ -112,7 +112,7 @@ struct Gathered {
   std::string note() const {
     if (unknown == 0) return "";
     return concat(path, ": ", counted(unknown, "prediction"), " with a label that the task does not have, first ",
-                  first_unknown, "; it counts as wrong");
+                  first_unknown, unknown == 1 ? "; it counts as wrong" : "; they count as wrong");
   }
 
   size_t numbered(int64_t number, const std::string& where) const {

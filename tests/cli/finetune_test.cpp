@@ -462,7 +462,7 @@ TEST_CASE("an item may have none of several labels, unless the column is empty",
   CHECK_THAT(predicted("The cat\t\nnothing\t\n"), !Catch::Contains("the items have labels:"));
 }
 
-TEST_CASE("lines of names are told from items that are left out", "[cli][tasks]") {
+TEST_CASE("an item that is left out is not taken for the line of column names", "[cli][tasks]") {
   auto& w = task_world();
   const auto task = w.dir.write("marked.yaml", "base: animals.yaml\ntask: marked\ndata: {skip_labels: [\"-\"]}\n");
   const auto run = w.dir / "marked";

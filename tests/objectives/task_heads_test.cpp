@@ -460,7 +460,9 @@ TEST_CASE("rows run without dropout, and the network goes on in the mode that it
 }
 
 TEST_CASE("rows have their own outputs in their order, whatever the batches in which they run", "[objectives][tasks]") {
-  const auto network = task_network(small(), of_three());
+  auto model = small();
+  model.initializer_range = 0.3;  // of the pooler too, so that rows differ
+  const auto network = task_network(model, of_three());
   std::vector<TaskRow> rows;
   for (int64_t r = 0; r < 10; ++r) rows.push_back(task_row(r, 5 + r * 7 % 10, static_cast<int32_t>(r)));
   const auto together = run_rows(*network, {of_three()}, rows).logits;
@@ -469,7 +471,7 @@ TEST_CASE("rows have their own outputs in their order, whatever the batches in w
     REQUIRE(apart.size() == 10);
     for (size_t r = 0; r < 10; ++r) CHECK(error_of(apart[r], together[r]) < 1e-5);
   }
-  CHECK(error_of(together[0], together[1]) > 1e-4);
+  CHECK(error_of(together[0], together[1]) > 1e-3);
 }
 
 TEST_CASE("windows are global at the class token of a text, on a question and on the second text of a choice",

@@ -455,7 +455,7 @@ TEST_CASE("who reads a run that trains and removes its checkpoints finds the one
   const auto child = train_in_child({.run = dir / "run"});
   for (int wait = 0; wait < 4000 && !fs::exists(dir / "run/latest"); ++wait) usleep(5000);
   const auto log = logged(dir, [&] {
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < 40; ++i) {
       CHECK_NOTHROW(open_run(dir / "run"));
       CHECK_NOTHROW(verify_run(dir / "run"));
     }

@@ -71,11 +71,11 @@ TEST_CASE("a hook that hangs at every event costs a run twice its patience at mo
   logged(dir, [&] {
     Hook hook("sleep 60", 0.4);
     waited = seconds_of([&] {
-      for (int i = 0; i < 40; ++i) hook.tell({{"event", "evaluation"}});  // the first waits for none
+      for (int i = 0; i < 20; ++i) hook.tell({{"event", "evaluation"}});  // the first waits for none
     });
   });
   CHECK(waited > 0.4);
-  CHECK(waited < 8);  // 39 times the patience are 15.6
+  CHECK(waited < 2.5);  // 19 times the patience are 7.6
 }
 
 TEST_CASE("a hook prints nothing into what the program prints, and holds no file of the program", "[run][hook]") {

@@ -91,7 +91,7 @@ TEST_CASE("an answer that is no label is a wrong prediction, and said") {
   CHECK(note("positive\n1\n0\n").empty());
   CHECK_THAT(note("positive\nperhaps\n\n"),
              Catch::EndsWith("p.txt: 2 predictions with a label that the task does not have, first " +
-                             folder.path.string() + "/p.txt:2; it counts as wrong"));
+                             folder.path.string() + "/p.txt:2; they count as wrong"));
 }
 
 TEST_CASE("probabilities are read by label") {

@@ -223,19 +223,22 @@ void add_steps(const Timed& timed, const TimeBreakdown& ledger, Precision precis
   r.last_loss = timed.last_loss;
 }
 
-/// Threads that wait for each other, having too few cores, do so in every run.
-bool have_cores_enough() { return at::get_num_threads() <= usable_cores(); }
+/// The share of the cores that other processes left between the two times; 1 where there are fewer cores than threads,
+/// which wait for each other in every run.
+double share_left(const CoreTime& before, const CoreTime& after) {
+  return at::get_num_threads() <= usable_cores() ? share_of_cores(before, after) : 1;
+}
 
 /// Adds what a step takes without other processes. Where these came and went, it is the median that they do not touch.
 void add_undisturbed(const Timed& timed, const CoreTime& before, const CoreTime& after, BenchmarkResult& r) {
-  const double share = have_cores_enough() ? share_of_cores(before, after) : 1;
+  const double share = share_left(before, after);
   r.ms_undisturbed = std::min(r.ms_per_step, 1000 * timed.seconds * share / static_cast<double>(r.steps));
 }
 
 void add_suite_costs(const LoadedRun& run, const std::vector<Suite>& suites, BenchmarkResult& r) {
   const auto before = core_time();
   r.suite_costs = suite_costs(run, suites);
-  const double share = have_cores_enough() ? share_of_cores(before, core_time()) : 1;
+  const double share = share_left(before, core_time());
   for (auto& [name, cost] : r.suite_costs) cost.seconds *= share;
 }
 
@@ -291,7 +294,7 @@ BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& option
   add_steps(timed, stepper.ledger, config.train.precision, r);
   add_undisturbed(timed, before, after, r);
   if (collator) add_suite_costs(run_of(config, *collator, network), suites, r);
-  if (have_cores_enough()) r.share_of_cores = share_of_cores({}, core_time());
+  r.share_of_cores = share_left({}, core_time());
   r.peak_rss_mb = peak_memory() / 1e6;
   r.parameters = stepper.parameters();
   r.checkpoint_bytes = stepper.checkpoint_bytes();
