@@ -19,6 +19,7 @@
 //                                 run.yaml that made it), manifest.json
 //   runs/NAME/latest, best        one line: the name of a step folder
 //   runs/NAME/lock                host and pid of the process that trains it, while it does
+#include <functional>
 #include <string>
 
 #include "core/tensor/param.h"
@@ -131,9 +132,13 @@ void describe(V& v, TrainState& s) {
 /// Writes a step folder under a temporary name, syncs it to the disk and renames it, with a manifest of sizes and XXH3
 /// checksums under one fingerprint; `latest` is updated last. `optimizer` (of an imported model), `mems` and `iterate`
 /// may be empty. Throws CheckpointError with the system's reason; no partial folder remains.
+///
+/// before_commit  is called when all is written, before the folder has its name; what it throws leaves things as they
+///                were
 void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params,
                      const StateDict& optimizer, const StateDict& mems = {},
-                     const std::vector<NamedParam>& iterate = {}, const MadeBy& made_by = {});
+                     const std::vector<NamedParam>& iterate = {}, const MadeBy& made_by = {},
+                     const std::function<void()>& before_commit = {});
 
 /// Writes the file `latest` or `best` of a run. A folder of that name is moved aside with a warning. Throws Error with
 /// the system's reason.

@@ -135,7 +135,7 @@ void write_pointer(const std::string& run, const std::string& name, const std::s
 
 void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params,
                      const StateDict& optimizer, const StateDict& mems, const std::vector<NamedParam>& iterate,
-                     const MadeBy& made_by) {
+                     const MadeBy& made_by, const std::function<void()>& before_commit) {
   const auto name = step_name(state.step);
   auto now = state;
   now.row_rules = row_rules;
@@ -155,6 +155,7 @@ void save_checkpoint(const std::string& run, const TrainState& state, const std:
     json facts{{"format", "cloze-checkpoint"}, {"version", 2}};
     if (!made_by.tokenizer.empty()) facts["tokenizer"] = made_by.tokenizer;
     write_checksums(staged.path(), "manifest.json", facts);
+    if (before_commit) before_commit();
     staged.commit();
     write_pointer(run, "latest", name);
   } catch (const CheckpointError&) {

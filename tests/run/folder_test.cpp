@@ -419,6 +419,20 @@ TEST_CASE("a run whose folder is moved while it trains stops, and what has its n
   CHECK(pretrain(config, {.run = dir / "other", .resume = true}).steps == config.train.budget.steps);
 }
 
+TEST_CASE("a checkpoint that may not have its name any more leaves what has it, and nothing else", "[run][folder]") {
+  TempDir dir;
+  TrainState state;
+  state.step = 4;
+  const std::vector<NamedParam> params{{"weight", Param(at::ones({2}), Init::weight)}};
+  save_checkpoint(dir / "run", state, params, {});
+  const auto before = read_file(dir / "run/step-00000004/manifest.json");
+  state.tokens = 5;
+  const auto refuse = [] { throw CheckpointError("moved"); };
+  CHECK_THROWS_WITH(save_checkpoint(dir / "run", state, params, {}, {}, {}, {}, refuse), "moved");
+  CHECK(read_file(dir / "run/step-00000004/manifest.json") == before);
+  CHECK(std::distance(fs::directory_iterator(dir / "run"), fs::directory_iterator()) == 2);  // and `latest`
+}
+
 TEST_CASE("a run may write while its folder has its name, and takes a lock that was removed again", "[run][folder]") {
   TempDir dir;
   RunLock lock(dir / "run", false);

@@ -134,7 +134,7 @@ void Checkpoints::save_step(Training& training, bool must) {
     const auto weights = stepper.params(), averages = stepper.averages();
     const bool averaged = !averages.empty();
     save_checkpoint(run, state, averaged ? averages : weights, stepper.optimizer_state(), stepper.mems(),
-                    averaged ? weights : averages, made_by(training));
+                    averaged ? weights : averages, made_by(training), [&] { training.lock.require_in_place(); });
     saved_at_ = state.step;
     training.lock.require_in_place();
     prune_checkpoints(run, training.config.checkpoint.keep);
