@@ -1,5 +1,7 @@
 #include "run/checkpoints/checksums.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -28,6 +30,21 @@ bool has_own_fingerprint(const json& content) {
   return content.value("format", json()) == "cloze-checkpoint" && content.value("version", json()) == 1;
 }
 
+/// The name of the step folder that the file `best` of a run names, or of the newest; empty without any.
+std::string best_or_newest(const std::string& run) {
+  std::error_code unknown;
+  const auto pointer = run + "/best";
+  std::string best = fs::is_regular_file(pointer, unknown) ? read_text(pointer, 4096) : "", newest;
+  while (!best.empty() && std::isspace(static_cast<unsigned char>(best.back()))) best.pop_back();
+  for (fs::directory_iterator at(run, unknown), end; !unknown && at != end; at.increment(unknown)) {
+    const auto name = at->path().filename().string();
+    if (!is_step_name(name)) continue;
+    if (name == best) return best;
+    newest = std::max(newest, name);
+  }
+  return newest;
+}
+
 }  // namespace
 
 std::string file_hash(const std::string& path) {
@@ -41,6 +58,13 @@ std::string file_hash(const std::string& path) {
   std::fclose(in);
   require<CheckpointError>(is_read, path, ": cannot be read (", reason, ")");
   return hex_of(hash.value());
+}
+
+std::string weights_fingerprint(const std::string& path) {
+  const auto step = is_step_folder(path) ? path : path + "/" + best_or_newest(path);
+  const auto manifest = step + "/manifest.json";
+  if (!fs::exists(manifest)) return "";
+  return string_at(parse_json(read_text(manifest, 64 << 20)), "/files/weights.safetensors/xxh3");
 }
 
 void write_checksums(const std::string& folder, const std::string& name, json facts) {

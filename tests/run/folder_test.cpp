@@ -9,6 +9,7 @@
 
 #include "core/file.h"
 #include "core/log.h"
+#include "run/checkpoints/checksums.h"
 #include "run/records/loss_curve.h"
 #include "run/records/metrics.h"
 #include "run/records/provenance.h"
@@ -254,6 +255,32 @@ TEST_CASE("a damaged best checkpoint is warned of once, and the newest whole one
   const std::string warning = "step-00000002: weights.safetensors is missing; this checkpoint is skipped";
   REQUIRE_THAT(log, Catch::Contains(warning));
   CHECK(log.find(warning) == log.rfind(warning));
+}
+
+TEST_CASE("the fingerprint of a run's weights is that of the checkpoint which is opened, and of its bytes",
+          "[run][folder]") {
+  TempDir dir;
+  const auto run = dir / "run";
+  auto config = tiny_run(dir, 2);
+  config.checkpoint.every = 1;
+  CHECK(weights_fingerprint(run).empty());
+  pretrain(config, {.run = run});
+  const auto first = run + "/step-00000001", second = run + "/step-00000002";
+  CHECK(weights_fingerprint(first) == file_hash(first + "/weights.safetensors"));
+  for (const auto& best : {first, second}) {
+    dir.write("run/best", fs::path(best).filename().string() + "\n");
+    CHECK(open_run(run).checkpoint == best);
+    CHECK(weights_fingerprint(run) == file_hash(best + "/weights.safetensors"));
+  }
+  for (const auto* best : {"rubbish\n", "step-00000007\n", ""}) {
+    dir.write("run/best", best);
+    CHECK(weights_fingerprint(run) == weights_fingerprint(open_run(run).checkpoint));
+  }
+  config.train.seed = 2;
+  const auto before = weights_fingerprint(run);
+  fs::remove_all(run);
+  pretrain(config, {.run = run});
+  CHECK(weights_fingerprint(run) != before);
 }
 
 TEST_CASE("a step folder with a file of another one is damaged", "[run][folder]") {
