@@ -166,14 +166,15 @@ std::string ending_of_text(std::string_view name) {
   return ".txt";
 }
 
-LineReader::LineReader(const std::string& file_name, LoneReturn rule, uint64_t most_bytes)
+LineReader::LineReader(const std::string& file_name, LoneReturn rule, uint64_t most_bytes, JsonList lists)
     : name(file_name == "-" ? "standard input" : file_name),
       source_(open_bytes(file_name)),
       buffer_(read_block_bytes),
       rule_(rule),
-      most_bytes_(most_bytes) {}
+      most_bytes_(most_bytes),
+      lists_(lists) {}
 
-std::string LineReader::where() const { return name + ":" + std::to_string(number); }
+std::string LineReader::where() const { return concat(name, list_ ? ": object " : ":", number); }
 
 /// Looks for the end of the line at `begin_`: `length` bytes, and the offset `next` of the line after it. Returns
 /// before a line feed belong to it, however many. False if it is not in the buffer; `scanned_` is then what need not be
@@ -219,6 +220,7 @@ bool LineReader::next(std::string_view& line) {
       begin_ += after;
       scanned_ = 0;
       if (++number == 1 && line.substr(0, 3) == "\xEF\xBB\xBF") line.remove_prefix(3);
+      if (list_) line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
       check(line, *this);
       return true;
     }
@@ -242,11 +244,22 @@ void LineReader::refill() {
   if (bytes == 0) {
     const std::string_view first(buffer_.data(), got);
     require_text(first, name);
+    if (lists_ == JsonList::as_objects && begins_as_json_list(first)) list_.emplace();
     returns_end_ = rule_ == LoneReturn::ends_line || first.find('\n') == first.npos;
     each_ends_ = rule_ == LoneReturn::ends_line && ends_vary(first);
   }
+  if (list_) turn_list(buffer_.data() + end_ - got, got);
   bytes += got;
   require_at_most(most_bytes_, bytes, name);
+}
+
+void LineReader::turn_list(char* bytes, size_t count) try {
+  if (count > 0)
+    list_->turn(bytes, count);
+  else
+    list_->end();
+} catch (const DataError& fault) {
+  fail<DataError>(name, fault.what());
 }
 
 }  // namespace cloze

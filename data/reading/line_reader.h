@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "core/error.h"
 #include "data/reading/byte_source.h"
+#include "data/reading/json_list.h"
 
 namespace cloze {
 
@@ -37,6 +39,9 @@ std::string ending_of_text(std::string_view name);
 /// feeds, by their first block, so that in tables one inside a cell ends nothing; or everywhere.
 enum class LoneReturn { ends_if_no_feeds, ends_line };
 
+/// What the lines are of a file that is one JSON list of objects: those of its text, or its objects.
+enum class JsonList { as_text, as_objects };
+
 /// Lines of a file, without their ends (LF, CR LF, CR) and without a byte order mark. Throws DataError for a line over
 /// 16 MB and for a file of more bytes than are allowed, NotText for a line with a NUL and for a file that begins as
 /// other kinds do.
@@ -44,11 +49,13 @@ class LineReader {
  public:
   /// `most_bytes`: of the whole file, decompressed.
   explicit LineReader(const std::string& file_name, LoneReturn rule = LoneReturn::ends_if_no_feeds,
-                      uint64_t most_bytes = UINT64_MAX);
+                      uint64_t most_bytes = UINT64_MAX, JsonList lists = JsonList::as_text);
   /// Reads the next line, valid until the next call; false at the end.
   bool next(std::string_view& line);
-  /// `name:number` of the last line, for messages.
+  /// `name:number` of the last line, or `name: object number`, for messages.
   std::string where() const;
+  /// Whether the lines are objects of a list.
+  bool is_json_list() const { return list_.has_value(); }
 
   std::string name;
   uint64_t number = 0;  ///< of the last line, from 1
@@ -56,6 +63,7 @@ class LineReader {
 
  private:
   void refill();
+  void turn_list(char* bytes, size_t count);
   bool find_end(size_t& length, size_t& next);
   std::unique_ptr<ByteSource> source_;
   std::vector<char> buffer_;
@@ -63,6 +71,8 @@ class LineReader {
   bool ended_ = false;
   LoneReturn rule_;
   uint64_t most_bytes_;
+  JsonList lists_;
+  std::optional<JsonListLines> list_{};
   bool returns_end_ = false;  // a lone carriage return ends a line
   bool each_ends_ = false;    // carriage returns and line feeds end a line each, side by side too
 };

@@ -76,8 +76,10 @@ bool names_column(const std::string& name, std::string_view first, const std::st
 
 /// A table by its name is one where its first line names the column of the text, and where a column was asked for, so
 /// that a wrong name is refused.
-TextFormat detect_format(const std::string& name, std::string_view first, const std::string& field) {
+TextFormat detect_format(const LineReader& lines, std::string_view first, const std::string& field) {
+  const auto& name = lines.name;
   const auto plain = uncompressed_name(name);
+  if (lines.is_json_list()) return TextFormat::jsonl;
   if (first.substr(0, 8) == "<doc id=") return TextFormat::wiki;
   if (plain.ends_with(".jsonl") || plain.ends_with(".ndjson")) return TextFormat::jsonl;
   if (!first.empty() && first[0] == '{' && nlohmann::json::accept(first)) return TextFormat::jsonl;
@@ -240,11 +242,11 @@ uint64_t input_bytes(const std::vector<std::string>& inputs) {
 
 TextFormat format_of(const std::string& file, const std::string& field) {
   if (const auto table = table_format_of(file)) return *table;
-  LineReader lines(file, LoneReturn::ends_line);
+  LineReader lines(file, LoneReturn::ends_line, UINT64_MAX, JsonList::as_objects);
   std::string_view line;
   while (lines.next(line))
-    if (!is_blank(line)) return detect_format(file, line, field);
-  return detect_format(file, "", field);
+    if (!is_blank(line)) return detect_format(lines, line, field);
+  return detect_format(lines, "", field);
 }
 
 struct DocumentReader::Impl {
@@ -280,15 +282,21 @@ struct DocumentReader::Impl {
     if (format == TextFormat::arrow || format == TextFormat::parquet)
       column = open_column({file, format, options.field});
     else
-      lines = std::make_unique<LineReader>(
-          file, format == TextFormat::pairs ? LoneReturn::ends_if_no_feeds : LoneReturn::ends_line);
+      lines = open_lines(file);
     return true;
+  }
+
+  std::unique_ptr<LineReader> open_lines(const std::string& file) const {
+    const auto rule = format == TextFormat::pairs ? LoneReturn::ends_if_no_feeds : LoneReturn::ends_line;
+    const bool may_be_json =
+        format == TextFormat::automatic || format == TextFormat::jsonl || format == TextFormat::pairs;
+    return std::make_unique<LineReader>(file, rule, UINT64_MAX, may_be_json ? JsonList::as_objects : JsonList::as_text);
   }
 
   /// The name of the file that is read, and the number of its line or row that was read last.
   const std::string& file_name() const { return lines ? lines->name : files[next_file - 1]; }
   uint64_t number() const { return lines ? lines->number : rows; }
-  std::string where() const { return concat(file_name(), ":", number()); }
+  std::string where() const { return lines ? lines->where() : concat(file_name(), ":", rows); }
 
   /// `file`: with the line that was read last.
   void add(std::string_view text, RawDocument& document, const std::string& file) {
@@ -444,7 +452,7 @@ struct DocumentReader::Impl {
       }
       if (format == TextFormat::automatic) {
         if (is_blank(line)) continue;
-        format = detect_format(lines->name, line, options.field);
+        format = detect_format(*lines, line, options.field);
       }
       if (take(line, document)) return true;
       if (document.bytes > max_document) {

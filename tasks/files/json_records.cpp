@@ -26,7 +26,8 @@ std::optional<std::string> text_in(const json& value) {
 
 class JsonRecords final : public RecordReader {
  public:
-  explicit JsonRecords(const RecordSource& source) : source_(source), lines_(source.files.front()) {}
+  explicit JsonRecords(const RecordSource& source)
+      : source_(source), lines_(source.files.front(), LoneReturn::ends_if_no_feeds, UINT64_MAX, JsonList::as_objects) {}
   bool next(std::vector<Cell>& cells) override {
     while (at_ == elements_.size())
       if (!read_object()) return false;

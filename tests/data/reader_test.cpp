@@ -258,6 +258,54 @@ TEST_CASE("the texts in lists of JSON lines are lines of one document", "[data][
                                                           "--field; its texts: article.sections.text"));
 }
 
+TEST_CASE("a file that is one list of objects has an object a document, as JSON lines have", "[data][reader]") {
+  TempDir dir;
+  using Documents = std::vector<std::vector<std::string>>;
+  const Documents two = {{"one, [two]", "\"three\\\" {"}, {"four"}};
+  const std::string first = R"({"n": [1, {"text": 2}], "text": "one, [two]\n\"three\\\" {"})";
+  const auto read = [&](const std::string& name, const std::string& text) {
+    return read_all({.inputs = {dir.write(name, text)}});
+  };
+  CHECK(read("a.json", "[" + first + R"(, {"text": "four"}])") == two);
+  CHECK(read("b.json", "\xEF\xBB\xBF [\r\n  " + first + "\r\n,{\n    \"text\":\r\n \"four\"\n}\n]\n\n") == two);
+  CHECK(read("unnamed", "[\t{\"text\": \"four\"}]") == Documents{{"four"}});
+  CHECK(read("prose.txt", "[{x\ny\n") == Documents{{"[{x", "y"}});
+  std::string many;  // more than one block that is read at once
+  for (int i = 0; i < 100000; ++i) many += (i > 0 ? ", " : "") + concat(R"({"text": "number )", i, "\"}");
+  const auto numbers = read("many.json", "[" + many + "]");
+  REQUIRE(numbers.size() == 100000);
+  CHECK(numbers[99999] == std::vector<std::string>{"number 99999"});
+  CHECK(
+      read_all({.inputs = {dir.write("p.json", R"([{"source": "a", "target": "b"}, {"source": "c", "target": "d"}])")},
+                .format = TextFormat::pairs}) == Documents{{"a", "b"}, {"c", "d"}});
+}
+
+TEST_CASE("a list of objects that is no JSON is refused with the place", "[data][reader]") {
+  TempDir dir;
+  const auto fault = [&](const std::string& text) {
+    std::string said;
+    try {
+      read_all({.inputs = {dir.write("a.json", text)}});
+    } catch (const DataError& error) {
+      said = error.what();
+    }
+    return said.substr(std::min(said.find("a.json"), said.size()));
+  };
+  const std::string one = R"({"text": "one"})";
+  CHECK(fault("[" + one + ", " + one) == "a.json: its list of objects does not end; the file is cut off, get it again");
+  CHECK(fault("[" + one + ",]") ==
+        "a.json: its list has nothing before the ']' at byte 18; remove a comma, or get the "
+        "file again");
+  CHECK(fault("[" + one + ",," + one + "]").starts_with("a.json: its list has nothing before the ',' at byte 18"));
+  CHECK(fault("[" + one + "] " + one).starts_with("a.json: goes on after the end of its list of objects, at byte 19"));
+  CHECK(fault("[" + one + ", 7]").starts_with("a.json: object 2: not a JSON object"));
+  CHECK(fault("[" + one + " " + one + "]").starts_with("a.json: object 1: not a JSON object"));
+  CHECK(fault("[" + one + "}").starts_with("a.json: object 1: not a JSON object"));
+  CHECK(
+      fault("[" + one + R"(, {"body": "x"}])")
+          .starts_with("a.json: object 2: has no key 'text'; name the key of the text with --field; its texts: body"));
+}
+
 TEST_CASE("a column of CSV and TSV is its text, with separators, quotes and line ends in quotes", "[data][reader]") {
   TempDir dir;
   const auto csv = dir.write("a.csv", "id,text,label\r\n0,plain,x\r\n1,\"a, \"\"b\"\"\n\nc\",y\r\n\n2,,z\n3,last,\n");

@@ -100,6 +100,16 @@ TEST_CASE("JSON lines are read by paths, and nested lists give an item each", "[
   CHECK(label_ids(task.train) == std::vector<int64_t>{0, 1, 1});
 }
 
+TEST_CASE("a file that is one list of objects is read as JSON lines are", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("train.json", "[{\"text\": \"rain\", \"mood\": \"low\"},\n {\"text\": \"sun\", \"mood\": \"high\"}]\n");
+  const auto task =
+      folder.open(mood_task + "data: {train: train.json, valid: test, test: train.json, text: text, label: mood}");
+  REQUIRE(task.train.items.size() == 2);
+  CHECK(task.train.items[1].text == "sun");
+  CHECK(label_ids(task.train) == std::vector<int64_t>{1, 0});
+}
+
 TEST_CASE("a compressed file is read as it is", "[tasks]") {
   const TaskFolder folder;
   const auto file = gzopen((folder / "train.tsv.gz").c_str(), "wb");
