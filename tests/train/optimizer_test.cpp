@@ -170,8 +170,10 @@ void check_updates(const OptimizerConfig& config) {
          flat.ranges()[k].param.param.value().detach().reshape({s.parts, s.rows, s.columns}).unbind()) {
       const bool factored = part_in<Adafactor>(config.rule) && s.rows >= 128 && s.columns >= 128;
       references[k].emplace_back(s, doubles(part));
-      plain[k].emplace_back(part.clone(), factored ? Moments{{}, {}, at::zeros({s.rows}), at::zeros({s.columns})}
-                                                   : Moments{at::zeros_like(part), at::zeros_like(part)});
+      plain[k].emplace_back(
+          part.clone(),
+          factored ? Moments{{"exp_avg_sq_row", at::zeros({s.rows})}, {"exp_avg_sq_col", at::zeros({s.columns})}}
+                   : Moments{{"exp_avg", at::zeros_like(part)}, {"exp_avg_sq", at::zeros_like(part)}});
     }
   }
   for (int t = 1; t <= 3; ++t) {
@@ -339,6 +341,7 @@ void check_muon(MuonScale scale) {
                                  {"bias", Param(numbers({45}, 0.3), Init::zero, Role::bias)}};
   params[2].param.set_stacked(3);
   FlatParameters flat(params, at::kCPU);
+  flat.use_bf16(true);
   Optimizer optimizer(config, flat);
   std::vector<Matrix> weights, momenta;
   const auto parts_of = [&](size_t k, const Tensor& of) {
@@ -383,6 +386,7 @@ void check_muon(MuonScale scale) {
       }
   }
   CHECK(flat.grads.abs().max().item<float>() == 0);
+  CHECK(at::equal(flat.shadow, flat.values.to(at::kBFloat16)));
   std::vector<NamedParam> alone{{"bias", Param(numbers({45}, 0.3), Init::zero, Role::bias)}};
   FlatParameters flat_bias(alone, at::kCPU);
   Optimizer adamw(of(AdamW{}, 0.1), flat_bias);
@@ -460,7 +464,7 @@ TEST_CASE("moments are restored by name, and those of another kind are rejected"
   FlatParameters flat(parameters(), at::kCPU);
   Optimizer adamw(of(AdamW{}), flat), adafactor(of(Adafactor{}), flat);
   CHECK_THROWS_WITH(adafactor.load(adamw.state()),
-                    Catch::Contains("no tensor 'exp_avg_sq_row.qkv' of the right shape"));
+                    Catch::Contains("no tensor 'exp_avg_sq_col.qkv' of the right shape"));
   CHECK(moment_bytes(Adafactor{}, {280, 130}, 2) == 4 * 2 * (140 + 130));
   CHECK(moment_bytes(Adafactor{}, {33}, 1) == 4 * 33);
   CHECK(moment_bytes(AdamW{}, {280, 130}, 2) == 8 * 280 * 130);

@@ -69,7 +69,7 @@ Factors update_means(const Step& step, const Buffers& buffers, const std::vector
     const auto& chunk = buffers.chunks[i];
     const auto& matrix = buffers.matrix_of(chunk);
     if (!matrix.factored) continue;
-    auto* row = data_of(moments[matrix.param].exp_avg_sq_row, matrix) + chunk.first_row;
+    auto* row = data_of(moments[matrix.param].at("exp_avg_sq_row"), matrix) + chunk.first_row;
     for (size_t r = 0; r < sums.rows[i].size(); ++r) averages.add(row[r], sums.rows[i][r], matrix.columns);
     columns[chunk.matrix].resize(static_cast<size_t>(matrix.columns));
     for (size_t c = 0; c < columns[chunk.matrix].size(); ++c) columns[chunk.matrix][c] += sums.columns[i][c];
@@ -79,8 +79,8 @@ Factors update_means(const Step& step, const Buffers& buffers, const std::vector
   for (size_t k = 0; k < matrices.size(); ++k) {
     const auto& matrix = matrices[k];
     if (!matrix.factored) continue;
-    const auto* row = data_of(moments[matrix.param].exp_avg_sq_row, matrix);
-    auto* column = data_of(moments[matrix.param].exp_avg_sq_col, matrix);
+    const auto* row = data_of(moments[matrix.param].at("exp_avg_sq_row"), matrix);
+    auto* column = data_of(moments[matrix.param].at("exp_avg_sq_col"), matrix);
     double mean = 0;
     for (int64_t r = 0; r < matrix.rows; ++r) mean += row[r] / static_cast<double>(matrix.rows);
     for (int64_t r = 0; r < matrix.rows; ++r)
@@ -96,7 +96,8 @@ Factors update_means(const Step& step, const Buffers& buffers, const std::vector
 /// Turns the gradients of a chunk that is not factored into its update.
 void normalise(const Step& step, const Matrix& matrix, const Chunk& chunk, const Moments& moments, float* gradient) {
   const Averages averages(step);
-  auto* second = moments.exp_avg_sq.data_ptr<float>() + matrix.part * matrix.numel() + chunk.first_row * matrix.columns;
+  auto* second =
+      moments.at("exp_avg_sq").data_ptr<float>() + matrix.part * matrix.numel() + chunk.first_row * matrix.columns;
   for (int64_t k = 0; k < chunk.numel; ++k) {
     const auto x = static_cast<float>(step.grad_scale) * gradient[k];
     second[k] = averages.decay * second[k] + averages.new_weight * (x * x + static_cast<float>(square_epsilon));
@@ -160,11 +161,11 @@ void update(const Adafactor&, const Step& step, bool decays, const Tensor& p, co
   };
   const auto squared = gradient.square();
   Tensor direction;
-  if (m.exp_avg_sq.defined()) {
-    direction = gradient / average(m.exp_avg_sq, squared).sqrt();
+  if (m.contains("exp_avg_sq")) {
+    direction = gradient / average(m.at("exp_avg_sq"), squared).sqrt();
   } else {
-    const auto row = average(m.exp_avg_sq_row, squared.mean(1));
-    const auto column = average(m.exp_avg_sq_col, squared.mean(0));
+    const auto row = average(m.at("exp_avg_sq_row"), squared.mean(1));
+    const auto column = average(m.at("exp_avg_sq_col"), squared.mean(0));
     direction = gradient / (row / row.mean()).sqrt().unsqueeze(1) / column.sqrt();
   }
   const auto rate = step.learning_rate * size(p).clamp_min(min_scale) / size(direction).clamp_min(1);

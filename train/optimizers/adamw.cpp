@@ -40,10 +40,11 @@ void update(const AdamW& rule, const Step& step, const Buffers& buffers, const M
 }
 
 Tensor plain_adam_direction(const AdamMoments& options, const Step& step, const Tensor& gradient, const Moments& m) {
-  m.exp_avg.mul_(options.beta1).add_(gradient, 1 - options.beta1);
-  m.exp_avg_sq.mul_(options.beta2).add_(gradient.square(), 1 - options.beta2);
-  return m.exp_avg / correction(options, step, options.beta1) /
-         ((m.exp_avg_sq / correction(options, step, options.beta2)).sqrt() + epsilon(options, step));
+  const auto &mean = m.at("exp_avg"), &square = m.at("exp_avg_sq");
+  mean.mul_(options.beta1).add_(gradient, 1 - options.beta1);
+  square.mul_(options.beta2).add_(gradient.square(), 1 - options.beta2);
+  return mean / correction(options, step, options.beta1) /
+         ((square / correction(options, step, options.beta2)).sqrt() + epsilon(options, step));
 }
 
 void update(const AdamW& rule, const Step& step, bool decays, const Tensor& p, const Tensor& gradient,

@@ -39,23 +39,10 @@ double scale_of(const Muon& rule, const Tensor& p) {
 
 void update(const Muon& rule, const Step& step, bool decays, const Tensor& p, const Tensor& gradient,
             const Moments& m) {
-  m.momentum.lerp_(gradient, 1 - rule.momentum);
-  const auto direction = orthogonal(gradient.lerp(m.momentum, rule.momentum));
+  const auto& momentum = m.at("momentum");
+  momentum.lerp_(gradient, 1 - rule.momentum);
+  const auto direction = orthogonal(gradient.lerp(momentum, rule.momentum));
   p.mul_(1 - step.learning_rate * step.decay_of(decays)).sub_(direction, step.learning_rate * scale_of(rule, p));
-}
-
-void update(const Muon& rule, const Step& step, const Buffers& buffers, const Memory& memory) {
-  for (const auto& matrix : buffers.matrices) {
-    const auto of = [&](float* flat) { return at::from_blob(flat + matrix.offset, {matrix.rows, matrix.columns}); };
-    const auto p = of(buffers.values), g = of(buffers.grads);
-    const auto momentum = memory.of_params[matrix.param].momentum.view({-1, matrix.rows, matrix.columns});
-    Moments moments{};
-    moments.momentum = momentum.select(0, matrix.part);
-    update(rule, step, matrix.decays, p, g * step.grad_scale, moments);
-    g.zero_();
-    if (buffers.shadow)
-      at::from_blob(buffers.shadow + matrix.offset, {matrix.rows, matrix.columns}, at::kBFloat16).copy_(p);
-  }
 }
 
 }  // namespace cloze::optimizers

@@ -33,8 +33,21 @@ struct Shape {
   int64_t rows, columns;
 };
 
-/// True for both moments of Adam, in flat buffers; else the second ones alone, of each parameter.
-bool has_adam_moments(const UpdateRule& rule) { return part_in<AdamMoments>(rule) != nullptr; }
+/// True for moments in flat buffers, else in tensors of each parameter.
+bool is_flat(const UpdateRule& rule) { return part_in<AdamMoments>(rule) != nullptr; }
+
+std::vector<std::string> moments_of(const UpdateRule& rule) {
+  return std::visit([](const auto& kind) { return optimizers::moments_of(kind); }, rule);
+}
+
+/// Whether a kind has its update with the kernels.
+template <class Kind>
+concept HasKernels = requires(const Kind& kind, const optimizers::Step& step, const optimizers::Buffers& buffers,
+                              const optimizers::Memory& memory) { optimizers::update(kind, step, buffers, memory); };
+
+bool has_kernels(const UpdateRule& rule) {
+  return std::visit([]<class Kind>(const Kind&) { return HasKernels<Kind>; }, rule);
+}
 
 /// True for a matrix whose second moments are means of rows and columns.
 bool factors(const UpdateRule& rule, const Shape& shape) {
@@ -202,7 +215,7 @@ bool decays(const UpdateOptions& config, const Param& param) {
 int64_t moment_bytes(const UpdateRule& rule, at::IntArrayRef sizes, int64_t stacked) {
   const Shape shape(sizes, stacked);
   if (factors(rule, shape)) return 4 * stacked * (shape.rows + shape.columns);
-  return (has_adam_moments(rule) ? 8 : 4) * stacked * shape.rows * shape.columns;
+  return 4 * static_cast<int64_t>(moments_of(rule).size()) * stacked * shape.rows * shape.columns;
 }
 
 /// Parameters that are updated alike.
@@ -239,11 +252,9 @@ Optimizer::Optimizer(const OptimizerConfig& config, FlatParameters& flat) : flat
     const double factor = config.learning_rate > 0 ? group.learning_rate / config.learning_rate : 0;
     groups_.push_back({.options = group, .rate_factor = factor});
   }
-  const bool adam = std::any_of(groups_.begin(), groups_.end(),
-                                [](const Group& group) { return has_adam_moments(group.options.rule); });
-  if (adam) {
-    for (auto* moments : {&exp_avg_, &exp_avg_sq_}) *moments = lazy_zeros(flat.values.numel(), flat.values.device());
-  }
+  if (std::any_of(groups_.begin(), groups_.end(), [](const Group& group) { return is_flat(group.options.rule); }))
+    for (const auto& name : optimizers::moments_of(AdamMoments{}))
+      flat_moments_[name] = lazy_zeros(flat.values.numel(), flat.values.device());
   const auto layers = layers_in(flat);
   for (const auto& range : flat.ranges()) {
     const auto own = group_of(config, range.param);
@@ -255,17 +266,11 @@ Optimizer::Optimizer(const OptimizerConfig& config, FlatParameters& flat) : flat
     const auto view = [&](const Tensor& t) { return t.narrow(0, range.offset, range.numel).view(sizes); };
     const auto zeros = [&](at::IntArrayRef of) { return at::zeros(of, flat.values.options()); };
     auto& moments = moments_.emplace_back();
-    if (has_adam_moments(rule)) {
-      moments.exp_avg = view(exp_avg_);
-      moments.exp_avg_sq = view(exp_avg_sq_);
-    } else if (part_in<Muon>(rule)) {
-      moments.momentum = zeros(sizes);
-    } else if (factors(rule, shape)) {
-      moments.exp_avg_sq_row = zeros({stacked, shape.rows});
-      moments.exp_avg_sq_col = zeros({stacked, shape.columns});
-    } else {
-      moments.exp_avg_sq = zeros(sizes);
-    }
+    if (factors(rule, shape))
+      moments = {{"exp_avg_sq_row", zeros({stacked, shape.rows})}, {"exp_avg_sq_col", zeros({stacked, shape.columns})}};
+    else
+      for (const auto& name : moments_of(rule))
+        moments[name] = is_flat(rule) ? view(flat_moments_.at(name)) : zeros(sizes);
   }
 }
 
@@ -288,17 +293,20 @@ void Optimizer::step(double learning_rate, double grad_scale) {
   at::NoGradGuard no_grad;
   ++updates;
   const bool fused = use_fused(flat_.values);
+  bool keeps_shadow = true;
   for (size_t number = 0; number < groups_.size(); ++number) {
     const auto& group = groups_[number];
     const auto matrices = group.matrices(flat_, group_of_param_, number);
     const optimizers::Step step{updates, group.rate_factor == 1 ? learning_rate : learning_rate * group.rate_factor,
                                 grad_scale, group.options.weight_decay};
-    if (fused)
+    if (fused && has_kernels(group.options.rule)) {
       step_fused(group.options.rule, step, matrices);
-    else
+    } else {
       step_generic(group.options.rule, step, matrices);
+      keeps_shadow = false;
+    }
   }
-  if (!fused) flat_.refresh_shadow();
+  if (!keeps_shadow) flat_.refresh_shadow();
 }
 
 void Optimizer::step_fused(const UpdateRule& rule, const optimizers::Step& step, const std::vector<Matrix>& matrices) {
@@ -309,11 +317,15 @@ void Optimizer::step_fused(const UpdateRule& rule, const optimizers::Step& step,
       .values = flat_.values.data_ptr<float>(),
       .grads = flat_.grads.data_ptr<float>(),
       .shadow = shadow.defined() ? reinterpret_cast<uint16_t*>(shadow.data_ptr<at::BFloat16>()) : nullptr};
-  const bool adam = exp_avg_.defined();
-  const optimizers::Memory memory{.exp_avg = adam ? exp_avg_.data_ptr<float>() : nullptr,
-                                  .exp_avg_sq = adam ? exp_avg_sq_.data_ptr<float>() : nullptr,
-                                  .of_params = moments_};
-  std::visit([&](const auto& kind) { optimizers::update(kind, step, buffers, memory); }, rule);
+  const auto flat = [&](const char* name) {
+    return flat_moments_.contains(name) ? flat_moments_.at(name).data_ptr<float>() : nullptr;
+  };
+  const optimizers::Memory memory{.exp_avg = flat("exp_avg"), .exp_avg_sq = flat("exp_avg_sq"), .of_params = moments_};
+  std::visit(
+      [&]<class Kind>(const Kind& kind) {
+        if constexpr (HasKernels<Kind>) optimizers::update(kind, step, buffers, memory);
+      },
+      rule);
 }
 
 void Optimizer::step_generic(const UpdateRule& rule, const optimizers::Step& step,
@@ -323,21 +335,11 @@ void Optimizer::step_generic(const UpdateRule& rule, const optimizers::Step& ste
       return flat.narrow(0, matrix.offset, matrix.numel()).view({matrix.rows, matrix.columns});
     };
     const auto part_of = [&](const Tensor& t) {
-      return t.view({-1, matrix.rows, matrix.columns}).select(0, matrix.part);
+      return (matrix.factored ? t : t.view({-1, matrix.rows, matrix.columns})).select(0, matrix.part);
     };
-    const auto& m = moments_[matrix.param];
-    Moments moments{};
-    if (has_adam_moments(rule)) {
-      moments.exp_avg = of(exp_avg_);
-      moments.exp_avg_sq = of(exp_avg_sq_);
-    } else if (m.momentum.defined()) {
-      moments.momentum = part_of(m.momentum);
-    } else if (matrix.factored) {
-      moments.exp_avg_sq_row = m.exp_avg_sq_row.select(0, matrix.part);
-      moments.exp_avg_sq_col = m.exp_avg_sq_col.select(0, matrix.part);
-    } else {
-      moments.exp_avg_sq = part_of(m.exp_avg_sq);
-    }
+    Moments moments;
+    for (const auto& [name, tensor] : moments_[matrix.param])
+      moments[name] = is_flat(rule) ? of(flat_moments_.at(name)) : part_of(tensor);
     const auto gradient = of(flat_.grads) * step.grad_scale;
     std::visit(
         [&](const auto& kind) { optimizers::update(kind, step, matrix.decays, of(flat_.values), gradient, moments); },
@@ -348,16 +350,9 @@ void Optimizer::step_generic(const UpdateRule& rule, const optimizers::Step& ste
 
 StateDict Optimizer::state() const {
   StateDict found;
-  for (size_t k = 0; k < moments_.size(); ++k) {
-    const auto& m = moments_[k];
-    const auto& name = flat_.ranges()[k].param.name;
-    for (const auto& [kind, tensor] : {std::pair{"exp_avg.", m.exp_avg},
-                                       {"exp_avg_sq.", m.exp_avg_sq},
-                                       {"exp_avg_sq_row.", m.exp_avg_sq_row},
-                                       {"exp_avg_sq_col.", m.exp_avg_sq_col},
-                                       {"momentum.", m.momentum}})
-      if (tensor.defined()) found.emplace_back(kind + name, tensor);
-  }
+  for (size_t k = 0; k < moments_.size(); ++k)
+    for (const auto& [moment, tensor] : moments_[k])
+      found.emplace_back(moment + "." + flat_.ranges()[k].param.name, tensor);
   return found;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 // The optimizer of a run: moments, and updates of all parameters. Its kinds are in optimizers.h.
+#include <map>
+
 #include "core/tensor/param.h"
 #include "run/config/config.h"
 
@@ -10,13 +12,9 @@ struct Matrix;
 struct Step;
 }  // namespace optimizers
 
-/// The optimizer state of one parameter; moments that its kind does not use are undefined.
-struct Moments {
-  Tensor exp_avg, exp_avg_sq;  ///< in the parameter's shape
-  Tensor exp_avg_sq_row{};     ///< [stacked, rows]: means of a matrix that Adafactor factors
-  Tensor exp_avg_sq_col{};     ///< [stacked, columns]
-  Tensor momentum{};           ///< in the parameter's shape, of Muon
-};
+/// The optimizer state of one parameter by the names that its kind gives (optimizers.h), in the parameter's shape; of a
+/// matrix that Adafactor factors, exp_avg_sq_row [stacked, rows] and exp_avg_sq_col [stacked, columns].
+using Moments = std::map<std::string, Tensor>;
 
 class Optimizer {
  public:
@@ -27,8 +25,7 @@ class Optimizer {
   void step(double learning_rate, double grad_scale);
   /// The number of updates done, on which bias corrections and Adafactor's decay depend.
   int64_t updates = 0;
-  /// The moments by parameter name: `exp_avg.NAME`, `exp_avg_sq.NAME`, `exp_avg_sq_row.NAME`, `exp_avg_sq_col.NAME`,
-  /// `momentum.NAME`.
+  /// The moments of every parameter: `exp_avg.NAME`, ...
   StateDict state() const;
   /// Restores moments by name. Throws CheckpointError for a missing or misshapen one.
   void load(const StateDict& state);
@@ -36,6 +33,7 @@ class Optimizer {
  private:
   struct Group;
   size_t group_at(size_t own, double factor);
+  /// With the kernels, for a kind that has them.
   void step_fused(const UpdateRule& rule, const optimizers::Step& step,
                   const std::vector<optimizers::Matrix>& matrices);
   /// In plain operators.
@@ -44,8 +42,8 @@ class Optimizer {
   std::vector<Group> groups_;  // the rest, then those of the config, then those of other depths
   std::vector<size_t> group_of_param_;
   FlatParameters& flat_;
-  Tensor exp_avg_, exp_avg_sq_;   // [n], AdamW and LAMB
-  std::vector<Moments> moments_;  // of each parameter: views of the two above, or separate tensors
+  Moments flat_moments_;          // [n], AdamW and LAMB
+  std::vector<Moments> moments_;  // of each parameter: views of those above, or separate tensors
 };
 
 /// The layers of a network: of its only stack or its encoder, and of its decoder.

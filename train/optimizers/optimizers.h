@@ -1,7 +1,8 @@
 #pragma once
-// One update by each kind of optimizer, in two forms: over chunks of the flat buffers with the kernels, and over one
-// tensor in plain operators. adamw.cpp, lamb.cpp, adafactor.cpp, muon.cpp.
+// What each kind of optimizer keeps, and its update over one tensor in plain operators; for kinds whose time counts,
+// also over chunks of the flat buffers with the kernels. adamw.cpp, lamb.cpp, adafactor.cpp, muon.cpp.
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "core/kernels/kernels.h"
@@ -65,11 +66,10 @@ struct Memory {
   const std::vector<Moments>& of_params;
 };
 
-/// With the kernels: updates the values, zeroes the gradients.
-void update(const AdamW& rule, const Step& step, const Buffers& buffers, const Memory& memory);
-void update(const Lamb& rule, const Step& step, const Buffers& buffers, const Memory& memory);
-void update(const Adafactor& rule, const Step& step, const Buffers& buffers, const Memory& memory);
-void update(const Muon& rule, const Step& step, const Buffers& buffers, const Memory& memory);
+/// What a kind keeps of each parameter, in its shape. Those of Adam are flat.
+inline std::vector<std::string> moments_of(const AdamMoments&) { return {"exp_avg", "exp_avg_sq"}; }
+inline std::vector<std::string> moments_of(const Adafactor&) { return {"exp_avg_sq"}; }
+inline std::vector<std::string> moments_of(const Muon&) { return {"momentum"}; }
 
 /// In plain operators, for one tensor; `gradient` is scaled already.
 void update(const AdamW& rule, const Step& step, bool decays, const Tensor& p, const Tensor& gradient,
@@ -78,6 +78,11 @@ void update(const Lamb& rule, const Step& step, bool decays, const Tensor& p, co
 void update(const Adafactor& rule, const Step& step, bool decays, const Tensor& p, const Tensor& gradient,
             const Moments& m);
 void update(const Muon& rule, const Step& step, bool decays, const Tensor& p, const Tensor& gradient, const Moments& m);
+
+/// With the kernels: updates the values, zeroes the gradients. A kind without this form takes the plain one.
+void update(const AdamW& rule, const Step& step, const Buffers& buffers, const Memory& memory);
+void update(const Lamb& rule, const Step& step, const Buffers& buffers, const Memory& memory);
+void update(const Adafactor& rule, const Step& step, const Buffers& buffers, const Memory& memory);
 
 /// Adam's hyperparameters at a step, and its direction in plain operators, which AdamW and LAMB share.
 kernels::Adam adam_at(const AdamMoments& options, const Step& step);
