@@ -1,5 +1,6 @@
 #ifdef CLOZE_TCMALLOC
 #include <gperftools/malloc_extension.h>
+#include <gperftools/tcmalloc.h>
 #endif
 #include <sys/resource.h>
 #include <unistd.h>
@@ -35,10 +36,11 @@ std::string first_lines(const std::string& text) {
   return text.substr(0, stack);
 }
 
-/// Whether there was no memory, of which LibTorch throws a plain error.
+/// Whether there was no memory, of which LibTorch and oneDNN throw plain errors.
 bool is_out_of_memory(const std::exception& error) {
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
-         std::strstr(error.what(), "DefaultCPUAllocator") != nullptr;
+         std::strstr(error.what(), "DefaultCPUAllocator") != nullptr ||
+         std::strcmp(error.what(), "could not create a primitive") == 0;
 }
 
 /// Prints the sentence of an error, on a line of its own.
@@ -266,6 +268,7 @@ int main(int argc, char** argv) {
 #ifdef CLOZE_TCMALLOC
   if (!std::getenv("TCMALLOC_RELEASE_RATE"))
     MallocExtension::instance()->SetMemoryReleaseRate(0);  // memory of a step is reused by the next: no page faults
+  tc_set_new_mode(1);  // malloc without memory throws, too: oneDNN takes what it gives without a look
 #endif
   install_interrupt_handlers();
   end_of_library = std::set_terminate(end_by_exception);
