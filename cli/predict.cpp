@@ -14,9 +14,11 @@ void add_predict(CLI::App& app, Globals& globals) {
                    "items, with the columns of the run's task; labels are not needed; - is standard input")
       ->required();
   add_checkpoint_option(*verb, command->checkpoint);
-  verb->add_option("--out", command->out,
-                   "write predictions to this file: .jsonl, as --json prints them; .tsv, the lines of a table with one "
-                   "cell more, or item and prediction; .conll, words with tags; .json, answers as SQuAD has them");
+  verb->add_option(
+      "--out", command->out,
+      "write predictions to this file: .jsonl, as --json prints them; .tsv and .csv, the lines of such a table "
+      "with one cell more, or item and prediction; .conll, words with tags; .json, answers as SQuAD has "
+      "them");
   verb->add_option("--task", command->task,
                    "the task of an imported network that came with the head of one: which columns items have, and how "
                    "files write its labels");
@@ -36,8 +38,9 @@ void add_predict(CLI::App& app, Globals& globals) {
     }
     const auto& out = command->out;
     const auto has = [&](const char* ending) { return out.ends_with(ending); };
-    require<ConfigError>(out.empty() || has(".tsv") || has(".jsonl") || has(".conll") || has(".json"), "--out ", out,
-                         ": predictions are written as .tsv, .jsonl, .conll or .json; name such a file");
+    const bool has_form = has(".tsv") || has(".csv") || has(".jsonl") || has(".conll") || has(".json");
+    require<ConfigError>(out.empty() || has_form, "--out ", out,
+                         ": predictions are written as .tsv, .csv, .jsonl, .conll or .json; name such a file");
     if (!out.empty()) check_output_file("--out", out, {command->file});
     require<ConfigError>(out.empty() || !command->json, "--json prints, and --out writes; leave one of them out");
     if (command->file != "-")

@@ -7,23 +7,28 @@
 #include "cli/engine/parts.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "data/reading/byte_source.h"
+#include "data/reading/table_reader.h"
 
 namespace cloze {
 
 namespace {
 
-bool is_tsv(const std::string& file) {
-  const auto has = [&](const char* ending) { return file.ends_with(ending); };
-  return has(".tsv") || has(".tsv.gz") || has(".tsv.xz");
-}
-
-/// A name that no column of a line of names has: prediction, prediction_2, ...
-std::string new_column(std::string_view names) {
-  const auto columns = "\t" + std::string(names) + "\t";
+/// A name that no column has, of names with tabs between them: prediction, prediction_2, ...
+std::string new_column(const std::string& names) {
+  const auto columns = "\t" + names + "\t";
   std::string name = "prediction";
   for (int number = 2; columns.find("\t" + name + "\t") != columns.npos; ++number)
     name = "prediction_" + std::to_string(number);
   return name;
+}
+
+/// A cell of CSV, in quotes where it needs them.
+std::string csv_cell(const std::string& text, char separator) {
+  if (text.find_first_of(std::string("\"\r\n") + separator) == text.npos) return text;
+  std::string cell = "\"";
+  for (const char c : text) cell += c == '"' ? "\"\"" : std::string(1, c);
+  return cell + "\"";
 }
 
 /// The words of a sentence with their tags, in which tabs and ends of lines are spaces: each has a line of its own.
@@ -39,6 +44,7 @@ std::string tag_lines(const ItemPrediction& prediction, const TaskItem& item, co
 
 PredictionOutput::Form PredictionOutput::form_of(const PredictCommand& command) {
   if (command.json || command.out.ends_with(".jsonl")) return Form::json_lines;
+  if (command.out.ends_with(".csv")) return Form::csv;
   if (command.out.ends_with(".conll")) return Form::columns;
   return command.out.ends_with(".json") ? Form::answers : Form::table;
 }
@@ -54,22 +60,44 @@ PredictionOutput::PredictionOutput(const PredictCommand& command, const std::str
     staged_.emplace(command.out);
     out_.open(staged_->path() + "/predictions", std::ios::binary);
   }
-  const bool repeats = form_ == Form::table && kind != TaskKind::tagging && is_tsv(file);
+  const bool is_table = form_ == Form::table || form_ == Form::csv;
+  const bool is_alike = uncompressed_name(file).ends_with(form_ == Form::csv ? ".csv" : ".tsv");
+  const bool repeats = is_table && kind != TaskKind::tagging && is_alike;
+  if (form_ == Form::csv) separator_ = ',';
   if (repeats) input_.emplace(file);
-  if (form_ == Form::table && !repeats) text_ = "item\tprediction\n";
+  if (is_table && !repeats) text_ = concat("item", separator_, "prediction\n");
   if (form_ == Form::answers) text_ = "{";
 }
 
+std::string PredictionOutput::cell(const std::string& text) const {
+  const auto in_line = in_one_line(text);
+  return form_ == Form::csv ? csv_cell(in_line, separator_) : in_line;
+}
+
+bool PredictionOutput::read_record() {
+  std::string_view line;
+  if (!input_->next(line)) return false;
+  if (form_ == Form::csv && record_line_ == 0) separator_ = table_separator(input_->name, line);
+  record_line_ = input_->number;
+  record_ = names_ = line;
+  if (form_ != Form::csv) return true;
+  TableRecord cells;
+  for (cells.add(line, separator_); cells.is_open && input_->next(line); cells.add(line, separator_))
+    record_ += "\n" + std::string(line);
+  names_.clear();
+  for (const auto& name : cells.cells) names_ += name + "\t";
+  return true;
+}
+
 std::string PredictionOutput::table_line(const ItemPrediction& prediction, const TaskItem& item) {
-  const auto cell = "\t" + in_one_line(text_of(prediction, task_.config.kind, task_.labels)) + "\n";
-  if (!input_) return in_one_line(item.id) + cell;
   std::string lines;
-  while (input_->number < item.line && input_->next(line_)) {
-    if (!has_header || has_written_header_ || line_.empty()) continue;
-    lines += std::string(line_) + "\t" + new_column(line_) + "\n";
+  while (input_ && record_line_ < item.line && read_record()) {
+    if (!has_header || has_written_header_ || record_.empty()) continue;
+    lines += record_ + separator_ + new_column(names_) + "\n";
     has_written_header_ = true;
   }
-  return lines + std::string(line_) + cell;
+  const auto predicted = cell(text_of(prediction, task_.config.kind, task_.labels));
+  return lines + (input_ ? record_ : cell(item.id)) + separator_ + predicted + "\n";
 }
 
 void PredictionOutput::add(const ItemPrediction& prediction, const TaskItem& item) {
@@ -78,6 +106,7 @@ void PredictionOutput::add(const ItemPrediction& prediction, const TaskItem& ite
       text_ += json_text(json_of(prediction, item, task_.config.kind, task_.labels)) + "\n";
       break;
     case Form::table:
+    case Form::csv:
       text_ += table_line(prediction, item);
       break;
     case Form::columns:

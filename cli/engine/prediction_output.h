@@ -17,6 +17,7 @@ namespace cloze {
 /// - `.jsonl`, and with --json: a line of JSON each
 /// - `.tsv`, and where nothing is asked for: the lines of a table with one cell more, or item and prediction;
 ///   of tagging always these, since an item is several lines
+/// - `.csv`: the records of a CSV with one cell more, else item and prediction
 /// - `.conll`: tags, `word<tab>tag` a line, with an empty line after each item
 /// - `.json`: answers, an object {ID: answer} as SQuAD's programs read it
 class PredictionOutput {
@@ -33,15 +34,20 @@ class PredictionOutput {
   bool has_header = false;  ///< the table whose lines are repeated begins with a line of names
 
  private:
-  enum class Form { json_lines, table, columns, answers };
+  enum class Form { json_lines, table, csv, columns, answers };
   static Form form_of(const PredictCommand& command);
+  std::string cell(const std::string& text) const;
+  /// Reads the next record of the table whose lines are repeated; false at the end.
+  bool read_record();
   std::string table_line(const ItemPrediction& prediction, const TaskItem& item);
 
   const PredictCommand& command_;
   const Task& task_;
   Form form_;
   std::optional<LineReader> input_{};  ///< the table whose lines are repeated
-  std::string_view line_{};            ///< that was read last
+  char separator_ = '\t';
+  std::string record_{}, names_{};  ///< that was read last, as it stands; its cells with tabs between them
+  uint64_t record_line_ = 0;        ///< where it begins
   bool is_first_ = true, has_written_header_ = false;
   std::string text_{};
   std::optional<StagedFolder> staged_{};  ///< has the file that will be --out

@@ -592,7 +592,7 @@ TEST_CASE("what fine-tuning and its runs cannot do is refused in a sentence", "[
   check_refused("predict " + w.run + " " + (w.dir / "pipe.tsv"), 1,
                 "pipe.tsv is a pipe or a device, and data of a task is a file or a folder");
   check_refused("predict " + w.run + " " + (w.dir / "test.tsv") + " --out x.txt", 2,
-                "--out x.txt: predictions are written as .tsv, .jsonl, .conll or .json; name such a file");
+                "--out x.txt: predictions are written as .tsv, .csv, .jsonl, .conll or .json; name such a file");
   check_refused("predict " + w.run + " " + (w.dir / "test.tsv") + " --out " + (w.dir / "x.conll"), 2,
                 "the task is classification, and a .conll has tags of words; name a .tsv or a .jsonl");
   check_refused("predict " + w.run + " " + (w.dir / "test.tsv") + " --out " + (w.dir / "x.json"), 2,
