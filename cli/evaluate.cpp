@@ -24,8 +24,8 @@ namespace {
 
 struct TaskFiguresCommand {
   std::string task{}, part = "test", predictions{}, against{}, no_answer{}, out{}, format = "text";
-  std::optional<EntityScheme> scheme{};  ///< none: that of the task
-  double threshold = 1;                  ///< of --no-answer, as in SQuAD's program
+  std::optional<TagScheme> scheme{};  ///< none: that of the task
+  double threshold = 1;               ///< of --no-answer, as in SQuAD's program
   bool with_words = false, skip_bad = false, json = false;
 };
 
@@ -43,12 +43,19 @@ std::string text_of(const std::vector<Table>& tables, const std::string& format)
   return text;
 }
 
-void add_floors(const Task& task, const TaskPart& part, const TaskFiguresCommand& command, const MetricOptions& options,
-                TaskFigures& figures) {
+/// Floors of the items that have a prediction.
+void add_floors(const Task& task, const TaskPart& part, const TaskFiguresCommand& command, const PredictionFile& read,
+                const MetricOptions& options, TaskFigures& figures) {
   if (task.train.items.empty()) return;
   const auto kind = task.config.kind;
-  add_floor(kind, Floor::constant, task.train.items, part.items, task.labels, options, figures);
-  if (command.with_words) add_floor(kind, Floor::words, task.train.items, part.items, task.labels, options, figures);
+  const auto add = [&](Floor floor) {
+    auto predictions = floor_predictions(kind, floor, task.train.items, part.items, task.labels);
+    for (size_t i = 0; i < predictions.size(); ++i)
+      if (read.predictions[i].id.empty()) predictions[i].id.clear();
+    add_floor(kind, floor, predictions, part.items, task.labels, options, figures);
+  };
+  add(Floor::constant);
+  if (command.with_words) add(Floor::words);
 }
 
 /// --task, and the options that need it.
@@ -77,9 +84,10 @@ void add_task_figures(CLI::App& verb, TaskFiguresCommand& c) {
       ->needs(no_answer)
       ->capture_default_str();
   std::string schemes;
-  for (const auto& one : choices(EntityScheme{})) schemes += (schemes.empty() ? "" : ", ") + std::string(one.name);
+  for (const auto& one : choices(TagScheme{}))
+    if (*one.words) schemes += (schemes.empty() ? "" : ", ") + std::string(one.name);
   verb.add_option_function<std::string>(
-          "--scheme", [&c](const std::string& name) { c.scheme = choice_of<EntityScheme>(name); },
+          "--scheme", [&c](const std::string& name) { c.scheme = choice_of<TagScheme>(name); },
           "tagging: scheme of the strict figures: " + schemes)
       ->default_str("that of the task");
   verb.add_flag("--skip-bad", c.skip_bad, skip_bad_help);
@@ -96,17 +104,21 @@ void add_task_figures(CLI::App& verb, TaskFiguresCommand& c) {
 /// Prints figures of predictions for a part of a task. Throws ConfigError and DataError.
 void print_task_figures(const TaskFiguresCommand& c) {
   if (!c.out.empty()) check_output_file("--confusion", c.out);
-  const auto task = open_task(c.task, {.skip_bad = c.skip_bad});
+  const auto named = task_file(c.task);
+  const auto task =
+      open_task(named.empty() ? c.task : named, {.skip_bad = c.skip_bad, .may_lack_train = c.part != "train"});
   const auto kind = task.config.kind;
   require<ConfigError>(c.no_answer.empty() || kind == TaskKind::spans, "--no-answer: the task is ", name_of(kind),
                        ", and scores of no answer are of spans; leave it out");
   require<ConfigError>(!c.scheme || kind == TaskKind::tagging, "--scheme: the task is ", name_of(kind),
                        ", and a scheme is of tags; leave it out");
   const auto& items = part_of(task, c.part).items;
+  require<ConfigError>(!items.empty(), c.task, ": has no part ", c.part,
+                       ", which is a tenth of the training part; name its file, `data.valid`");
   const auto read = read_predictions(c.predictions, kind, items, task.labels, c.no_answer);
   auto notes = task.notes;
   const auto add_note = [&](const PredictionFile& file) {
-    if (!file.note.empty()) notes.push_back(file.note);
+    notes.insert(notes.end(), file.notes.begin(), file.notes.end());
   };
   add_note(read);
   auto options = metric_options(task);
@@ -115,7 +127,7 @@ void print_task_figures(const TaskFiguresCommand& c) {
   options.no_answer_order = read.no_answer_order;
   if (!c.no_answer.empty()) options.no_answer_threshold = c.threshold;
   auto figures = metrics_of(kind, items, task.labels, read.predictions, options);
-  add_floors(task, part_of(task, c.part), c, options, figures);
+  add_floors(task, part_of(task, c.part), c, read, options, figures);
   std::optional<PairedFigures> compared;
   if (!c.against.empty()) {
     const auto other = read_predictions(c.against, kind, items, task.labels);

@@ -6,6 +6,7 @@
 #include "cli/finetunings.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
+#include "core/config/named_config.h"
 #include "core/file.h"
 #include "core/lock.h"
 #include "core/log.h"
@@ -79,6 +80,8 @@ FinetuneSources sources_of(const FinetuneArguments& a) {
     const auto kind = kind_of_path(source);
     if (kind == PathKind::file || kind == PathKind::absent) refuse_items(source, kind);
     const auto named = kind == PathKind::absent || kind == PathKind::other ? task_file(source) : "";
+    if (kind == PathKind::run && !task_of_name(source).empty())
+      log_info("task", concat(source, ": the run of that name here, not the ready task, which is tasks/", source));
     const bool is_task = kind == PathKind::file || (kind == PathKind::absent && has_ending(source, {".yaml", ".yml"}));
     (is_task || !named.empty() ? sources.tasks : sources.runs).push_back(named.empty() ? source : named);
   }

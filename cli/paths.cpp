@@ -338,9 +338,10 @@ std::string config_file(const std::string& path) {
 
 std::string task_file(const std::string& name) {
   const auto kind = kind_of_path(name);
-  if (kind != PathKind::absent && kind != PathKind::other) return name;
+  if (kind == PathKind::file) return name;
   const auto shipped = task_of_name(name);
-  if (!shipped.empty()) log_info("config", concat(name, ": ", shipped));
+  const char* other = kind == PathKind::absent ? "" : ", not the folder of that name here";
+  if (!shipped.empty()) log_info("config", concat(name, ": ", shipped, other));
   return shipped;
 }
 

@@ -29,7 +29,7 @@ void check_training_path(const std::string& path);
 /// logged: `roberta/tiny`, with or without .yaml. Throws ConfigError for a folder or a text where a YAML config
 /// belongs, and for a missing file with a similar name.
 std::string config_file(const std::string& path);
-/// The file of a task: `name`, or where there is none, or a folder of no kind such as that of its data, the task of
+/// The file of a task: `name`, or where there is none, or a folder such as that of its data or a run on it, the task of
 /// that name that ships with the program, which is logged: `sst2`, `tasks/sst2.yaml`; empty for none.
 std::string task_file(const std::string& name);
 /// Throws ConfigError for what is not there and has nearly the name of a task that ships.

@@ -15,11 +15,12 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Labels that the training part lacks.
-uint64_t unknown_labels_of(const Gold& gold) {
+/// Items, of tagging words, whose labels the training part lacks.
+uint64_t unknown_labels_of(const Gold& gold, TaskKind kind) {
   if (const auto* one = std::get_if<GoldLabel>(&gold)) return one->id < 0;
   const auto* several = std::get_if<GoldLabels>(&gold);
-  return several ? static_cast<uint64_t>(std::count(several->ids.begin(), several->ids.end(), unknown_label)) : 0;
+  const auto count = several ? std::ranges::count(several->ids, unknown_label) : 0;
+  return static_cast<uint64_t>(kind == TaskKind::tagging ? count : std::min<int64_t>(count, 1));
 }
 
 void count_value(InspectedPart& part, const Gold& gold, size_t before) {
@@ -76,7 +77,7 @@ TaskInspection inspect_task(const Task& task, const TaskRowMaker& maker, const R
     for (size_t i = 0; i < part->items.size(); ++i) {
       rows.clear();
       maker.add(part->items[i], static_cast<int64_t>(i), rows, counted.rows);
-      counted.unknown_labels += unknown_labels_of(part->items[i].gold);
+      counted.unknown_labels += unknown_labels_of(part->items[i].gold, task.config.kind);
       count_value(counted, part->items[i].gold, i);
       if (part != &task.train) continue;
       for (const auto& group : row_groups(maker.options().kind, rows)) groups.emplace_back(i, group);
@@ -197,7 +198,7 @@ ordered_json to_json(const TaskInspection& inspection, const Task& task) {
     }
     for (const auto& row : example.rows) {
       ordered_json made{{"item", example.item->id}};
-      if (row.window > 0 || example.rows.size() > 1) made["window"] = row.window;
+      if (std::holds_alternative<Windows>(task.config.cut)) made["window"] = row.window;
       add_inputs(row, made);
       write_gold(row, *example.item, task.config.kind, made);
       examples.push_back(made);
@@ -262,7 +263,8 @@ std::string losses_of(const TaskInspection& inspection, const Task& task) {
     say(rows.words_without_token, "word", "without a token, which get the tag of no phrase or the most frequent one");
     for (const auto& word : rows.listed_words) text += concat("    item ", word.item, ", word ", word.word, "\n");
     say(rows.cut_words, "word", "longer than a row, which has its beginning");
-    say(unknown, "label", "that the training part lacks: never predicted, counted as wrong");
+    say(unknown, task.config.kind == TaskKind::tagging ? "word" : "item",
+        "with a label that the training part lacks: never predicted, counted as wrong");
     say(rows.items_without_answer, "item", "without an answer");
     say(rows.windows_without_answer, "window", "without the answer, which point at the class token");
     say(rows.split_answers, "window", "with a part of the answer");

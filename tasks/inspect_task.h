@@ -42,8 +42,8 @@ struct TaskInspection {
 TaskInspection inspect_task(const Task& task, const TaskRowMaker& maker, const Rng& order, int64_t examples);
 
 /// `{"examples": [{"item", "window"?, "input_ids", "attention_mask", "token_type_ids"?, "label" | "labels" | "start",
-/// "end" | "choices"}], "counts": {PART: ...}, "notes": [...]}`, an example for each window; `label` is null where the
-/// item has none.
+/// "end" | "choices"}], "counts": {PART: ...}, "notes": [...]}`, an example for each window, all of which have numbers
+/// where texts are read in windows; `label` is null where the item has none.
 nlohmann::ordered_json to_json(const TaskInspection& inspection, const Task& task);
 
 /// The same for people.

@@ -40,7 +40,8 @@ struct GoldLabel {
   bool operator==(const GoldLabel&) const = default;
 };
 struct GoldLabels {
-  std::vector<int64_t> ids{};  ///< of multilabel: ascending; of tagging: one for each word
+  std::vector<int64_t> ids{};          ///< of multilabel: ascending; of tagging: one for each word
+  std::vector<std::string> unknown{};  ///< of tagging: what stands in the file for each unknown_label, in their order
   bool operator==(const GoldLabels&) const = default;
 };
 struct GoldValue {
@@ -75,11 +76,12 @@ struct TaskLabels {
 
 /// What a model, or anybody, predicts for an item.
 struct TaskPrediction {
-  std::string id{};               ///< of the item
-  int64_t label = unknown_label;  ///< classification and choice; unknown_label: none of the labels
-  std::vector<int64_t> labels{};  ///< multilabel: ascending; tagging: one for each word
-  double value = 0;               ///< regression
-  std::string answer{};           ///< spans; empty: no answer
+  std::string id{};                    ///< of the item
+  int64_t label = unknown_label;       ///< classification and choice; unknown_label: none of the labels
+  std::vector<int64_t> labels{};       ///< multilabel: ascending; tagging: one for each word
+  std::vector<std::string> unknown{};  ///< tagging: what was predicted for each unknown_label, in their order
+  double value = 0;                    ///< regression
+  std::string answer{};                ///< spans; empty: no answer
   /// Probabilities: classification and multilabel by label, choice by candidate; empty: not known.
   std::vector<double> probabilities{};
   double no_answer = 0;  ///< spans: the score of no answer less that of the best answer

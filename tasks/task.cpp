@@ -3,7 +3,9 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <unordered_map>
 #include <utility>
 
 #include "core/error.h"
@@ -39,19 +41,113 @@ uint64_t part_hash(const TaskItem& item) {
   return item.group.empty() ? content_hash(item) : XXH3_64bits(item.group.data(), item.group.size());
 }
 
+/// The label of an item, or all of them, as its file has them; empty of other kinds.
+std::string stratum_of(const TaskItem& item, const TaskConfig& config, const TaskLabels& labels) {
+  std::vector<int64_t> ids;
+  if (const auto* one = std::get_if<GoldLabel>(&item.gold); one && config.kind == TaskKind::classification)
+    ids = {one->id};
+  if (const auto* several = std::get_if<GoldLabels>(&item.gold); several && config.kind == TaskKind::multilabel)
+    ids = several->ids;
+  std::vector<std::string> written;
+  for (const auto id : ids) written.push_back(labels.written[static_cast<size_t>(id)]);
+  std::sort(written.begin(), written.end());
+  std::string stratum;
+  for (const auto& one : written) stratum += one + '\0';
+  return stratum;
+}
+
+/// Items that no part divides: those of one group, and equal ones.
+struct ItemUnit {
+  uint64_t hash = 0;
+  size_t size = 0;
+  std::string stratum{};  ///< that of most of its items
+  double place = 0;       ///< in (0, 1) among the units of its stratum, in the order of their hashes
+  bool is_valid = false;
+};
+
+/// Units in the order of their hashes.
+std::vector<ItemUnit> units_of(std::vector<std::pair<uint64_t, std::string>> items) {
+  std::sort(items.begin(), items.end());
+  std::vector<ItemUnit> units;
+  for (auto at = items.begin(); at != items.end();) {
+    ItemUnit unit{.hash = at->first};
+    for (int64_t most = 0; at != items.end() && at->first == unit.hash;) {
+      const auto next = std::upper_bound(at, items.end(), *at);
+      unit.size += static_cast<size_t>(next - at);
+      if (next - at > most) unit.stratum = at->second;
+      most = std::max(most, next - at);
+      at = next;
+    }
+    units.push_back(std::move(unit));
+  }
+  std::unordered_map<std::string, double> all, seen;
+  for (const auto& unit : units) ++all[unit.stratum];
+  for (auto& unit : units) unit.place = (seen[unit.stratum]++ + 0.5) / all[unit.stratum];
+  return units;
+}
+
+/// Moves a unit, or two, in or out as long as that leaves less of what is `left` of the wanted number; returns that.
+int64_t exchange_units(std::vector<ItemUnit>& units, int64_t left) {
+  constexpr size_t most_paired = 1000;
+  const auto change = [](const ItemUnit& unit) { return static_cast<int64_t>(unit.size) * (unit.is_valid ? -1 : 1); };
+  for (ItemUnit *first = nullptr, *second = nullptr; left != 0; first = second = nullptr) {
+    auto least = std::abs(left);
+    const auto consider = [&](ItemUnit& one, ItemUnit* other) {
+      const auto remains = std::abs(left - change(one) - (other ? change(*other) : 0));
+      if (remains >= least) return;
+      least = remains;
+      first = &one;
+      second = other;
+    };
+    for (auto& one : units) consider(one, nullptr);
+    for (size_t i = 0; units.size() <= most_paired && i < units.size(); ++i)
+      for (size_t k = 0; k < i; ++k) consider(units[i], &units[k]);
+    if (!first) break;
+    for (auto* moved : {first, second}) {
+      if (!moved) continue;
+      left -= change(*moved);
+      moved->is_valid = !moved->is_valid;
+    }
+  }
+  return left;
+}
+
+/// Chooses units of about so many items, of each stratum its share: those whose places are the first. Units larger than
+/// what is left stay. Returns how many items it lacks.
+int64_t choose_units(std::vector<ItemUnit>& units, int64_t wanted) {
+  std::vector<ItemUnit*> order;
+  for (auto& unit : units) order.push_back(&unit);
+  std::ranges::stable_sort(order, {}, [](const ItemUnit* unit) { return unit->place; });
+  auto left = wanted;
+  for (auto* unit : order) {
+    if (static_cast<int64_t>(unit->size) > left) continue;
+    unit->is_valid = true;
+    left -= static_cast<int64_t>(unit->size);
+  }
+  if (left < wanted) return exchange_units(units, left);
+  auto& smallest = *std::ranges::min_element(units, {}, &ItemUnit::size);
+  smallest.is_valid = true;
+  return wanted - static_cast<int64_t>(smallest.size);
+}
+
 /// Moves a tenth of the training part to the valid part.
-void part_off_valid(TaskPart& train, TaskPart& valid) {
-  std::vector<uint64_t> hashes;
-  for (const auto& item : train.items) hashes.push_back(part_hash(item));
-  auto sorted = hashes;
-  std::sort(sorted.begin(), sorted.end());
-  const size_t wanted = (sorted.size() + valid_divisor - 1) / valid_divisor;
-  const uint64_t last = sorted[wanted - 1];
-  require<DataError>(sorted.back() > last, train.file,
+void part_off_valid(const TaskConfig& config, const TaskLabels& labels, TaskPart& train, TaskPart& valid) {
+  std::vector<std::pair<uint64_t, std::string>> hashes;
+  for (const auto& item : train.items) hashes.emplace_back(part_hash(item), stratum_of(item, config, labels));
+  auto units = units_of(hashes);
+  require<DataError>(units.size() > 1, train.file,
                      ": cannot be divided, since its items are equal or of one group; give a part with `data.valid`");
+  constexpr int64_t few = 5;
+  const auto wanted = static_cast<int64_t>((train.items.size() + valid_divisor - 1) / valid_divisor);
+  const auto lacks = choose_units(units, wanted);
+  require<DataError>(std::abs(lacks) <= std::min(few, wanted), train.file, ": a tenth of it are ",
+                     counted(wanted, "item"), ", and its groups, of equal items too, make ", wanted - lacks,
+                     "; give a part with `data.valid`");
   std::vector<TaskItem> stay;
-  for (size_t i = 0; i < hashes.size(); ++i)
-    (hashes[i] <= last ? valid.items : stay).push_back(std::move(train.items[i]));
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    const auto& unit = *std::ranges::lower_bound(units, hashes[i].first, {}, &ItemUnit::hash);
+    (unit.is_valid ? valid.items : stay).push_back(std::move(train.items[i]));
+  }
   train.items = std::move(stay);
   valid.name = "valid";
   valid.file = train.file;
@@ -106,7 +202,18 @@ void note_all_doubles(Task& task, bool has_own_valid) {
 bool asks_labels_of_train(const TaskConfig& config) {
   const bool has_labels = config.kind == TaskKind::classification || config.kind == TaskKind::multilabel ||
                           config.kind == TaskKind::tagging;
-  return has_labels && config.labels.items.empty();
+  return has_labels && given_labels(config).names.empty();
+}
+
+/// Whether all files of a part are there.
+bool is_part_there(const std::string& named, const std::string& task_file) {
+  if (named.empty()) return false;
+  try {
+    files_of_part(named, task_file);
+    return true;
+  } catch (const ConfigError&) {
+    return false;
+  }
 }
 
 }  // namespace
@@ -119,18 +226,29 @@ Task open_task(const std::string& file, const TaskOptions& options) {
   const auto read = [&](const char* name, const std::string& files) {
     return read_part(task.config, file, name, files, pool, reading);
   };
-  const bool has_train = !options.test_only || asks_labels_of_train(task.config);
+  const bool lacks_train = options.may_lack_train && !is_part_there(data.train, file);
+  const bool has_train = !lacks_train && (!options.test_only || asks_labels_of_train(task.config));
   require<ConfigError>(!has_train || !data.train.empty(), file,
                        ": 'data.train' is empty; name the file of the training part");
   const bool has_own_valid = !data.valid.empty() && data.valid != "test" && !data.test.empty();
+  const auto read_test = [&] { task.test = read("test", data.test.empty() ? data.valid : data.test); };
   if (has_train) task.train = read("train", data.train);
-  task.labels = order_labels(task.config, has_train ? &task.train : nullptr, pool, options.brought_labels);
-  task.test = read("test", data.test.empty() ? data.valid : data.test);
+  if (lacks_train) read_test();
+  const auto* of_labels = has_train ? &task.train : lacks_train ? &task.test : nullptr;
+  task.labels = order_labels(task.config, of_labels, pool, options.brought_labels);
+  if (!lacks_train) read_test();
   if (has_own_valid && !options.test_only) task.valid = read("valid", data.valid);
   for (auto* part : {&task.train, &task.valid, &task.test}) {
     number_golds(*part, task.config, task.labels, pool);
+    require_known_labels(*part, task.config, task.labels);
     note_unknown_labels(*part);
     task.notes.insert(task.notes.end(), part->notes.begin(), part->notes.end());
+  }
+  if (lacks_train) {
+    task.notes.push_back(concat("there is no training part", data.train.empty() ? "" : ", " + data.train,
+                                ": no floor stands beside the figures",
+                                asks_labels_of_train(task.config) ? ", and labels are those of test" : ""));
+    return task;
   }
   if (options.test_only) {
     task.train = task.valid = {};
@@ -142,7 +260,7 @@ Task open_task(const std::string& file, const TaskOptions& options) {
     task.valid.name = "valid";
     task.notes.push_back("valid is test: every figure is chosen on the items that it is of");
   } else if (!has_own_valid) {
-    part_off_valid(task.train, task.valid);
+    part_off_valid(task.config, task.labels, task.train, task.valid);
     task.notes.push_back(
         concat("valid is a tenth of train, by a hash of each item: ", counted(task.valid.items.size(), "item"), " of ",
                thousands(task.valid.items.size() + task.train.items.size())));
@@ -181,7 +299,8 @@ TaskConfig with_text_a_line(TaskConfig config) {
   data.format = TaskFormat::tsv;
   data.header = false;
   data.text = "0";
-  data.label = data.id = data.group = "";
+  data.label.clear();
+  data.id = data.group = "";
   return config;
 }
 

@@ -21,10 +21,13 @@ struct TaskOptions {
   std::vector<std::string> brought_labels{};  ///< names in the order of a run or a folder; empty: none are brought
   bool skip_bad = false;                      ///< what is bad is left out, as `PartOptions` says
   bool test_only = false;  ///< nothing is trained: the training part is read for its labels alone, if at all
+  /// Nothing is trained: without a file of the training part, labels are those of the test part.
+  bool may_lack_train = false;
 };
 
-/// Opens a task file. The valid part, where none is given, is a tenth of the training part: the items whose hashes are
-/// the smallest, those of one group, and equal ones, together; no seed changes it. Throws ConfigError and DataError
+/// Opens a task file. The valid part, where none is given, is a tenth of the training part, a tenth of each label: the
+/// items whose hashes are the smallest, those of one group, and equal ones, together, and none of more items than are
+/// left of the tenth; no seed changes it. Throws ConfigError and DataError
 /// with the place of what is wrong; nothing is left out but what the notes say.
 Task open_task(const std::string& file, const TaskOptions& options = {});
 
@@ -50,6 +53,10 @@ void number_golds(TaskPart& part, const TaskConfig& config, const TaskLabels& la
 
 /// Notes the unknown labels of a part, each with its count.
 void note_unknown_labels(TaskPart& part);
+
+/// Throws DataError for a part that is judged most of whose labels are unknown: nothing that is predicted for it can be
+/// right.
+void require_known_labels(const TaskPart& part, const TaskConfig& config, const TaskLabels& labels);
 
 /// Weights of the labels in the loss; empty where the task has none. `balanced`: n / (k * count), so that their mean
 /// over the items, or tags, of the training part is 1. Source: scikit-learn, compute_class_weight. Throws ConfigError

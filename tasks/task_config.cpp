@@ -8,9 +8,11 @@
 #include <set>
 
 #include "core/config/config_rule.h"
+#include "core/contains.h"
 #include "core/error.h"
 #include "core/spelling.h"
 #include "data/reading/byte_source.h"
+#include "data/reading/text_lines.h"
 
 namespace cloze {
 
@@ -48,8 +50,13 @@ void check_columns(const TaskConfig& c, Limits& limits) {
   const bool is_fixed = c.kind == TaskKind::tagging || c.kind == TaskKind::spans;  // or their files are JSON lines
   limits.forbid(!is_fixed && data.text.empty() && data.format != folders && data.format != trec,
                 "'data.text' is empty; name the column of the text");
-  limits.forbid(!is_fixed && data.label.empty() && data.format != folders,
+  const bool has_empty = std::ranges::find(data.label, "") != data.label.end();
+  limits.forbid(has_empty || (!is_fixed && data.label.empty() && data.format != folders),
                 "'data.label' is empty; name the column of the label");
+  limits.forbid(data.label.size() > 1 && c.kind != TaskKind::multilabel, "'data.label' names ", data.label.size(),
+                " columns, and 'kind' is ", c.kind, "; columns of 0 and 1, each a label, are of multilabel");
+  limits.forbid(std::set(data.label.begin(), data.label.end()).size() < data.label.size(),
+                "'data.label' names a column twice; name each once");
   limits.forbid(c.kind == TaskKind::choice && data.candidates.empty(),
                 "'data.candidates' is empty; name the columns of the candidates");
   limits.forbid(c.kind != TaskKind::choice && !data.candidates.empty(), "'data.candidates' is given, and 'kind' is ",
@@ -68,14 +75,21 @@ void check_columns(const TaskConfig& c, Limits& limits) {
 void check_labels(const TaskConfig& c, Limits& limits) {
   limits.forbid(!has_labels(c.kind) && !c.labels.items.empty(), "'labels' are given, and 'kind' is ", c.kind,
                 ", which has none; leave them out");
-  std::set<std::string> names;
+  std::set<std::string> names, all_written;
   for (const auto& [written, node] : c.labels.items) {
+    limits.forbid(!all_written.insert(written).second, "'labels' has '", shortened(written),
+                  "' twice, white space around it aside; keep one of them");
     limits.forbid(node.type != ConfigNode::Type::scalar || node.text.empty(), "'labels' names '", shortened(written),
                   "' by ", config_detail::shown(node), "; write a text");
-    limits.forbid(!names.insert(node.text).second, "'labels' gives two of them the name '", shortened(node.text),
+    const bool is_new = names.insert(node.text).second;
+    limits.forbid(!is_new && c.kind != TaskKind::choice, "'labels' gives two of them the name '", shortened(node.text),
                   "'; give each a name of its own");
   }
-  limits.forbid(c.labels.items.size() == 1, "'labels' has one label only, of which nothing can be learned; name all");
+  const auto& columns = c.data.label;
+  for (const auto& [written, node] : c.labels.items)
+    limits.forbid(columns.size() > 1 && !contains(columns, written), "'labels' names '", shortened(written),
+                  "', and is no column of 'data.label', ", listed(columns), "; name those");
+  limits.forbid(names.size() == 1, "'labels' has one label only, of which nothing can be learned; name all");
 }
 
 void check_weights(const TaskConfig& c, Limits& limits) {
@@ -123,6 +137,8 @@ std::string tasks_folder() {
 TaskConfig read_task_config(const std::string& file, const std::vector<std::string>& overrides) {
   const auto tree = ConfigTree::load(file, overrides);
   auto config = decode<TaskConfig>(tree);
+  for (auto& [written, node] : config.labels.items) written = without_white_space_around(written);
+  for (auto& label : config.data.skip_labels) label = without_white_space_around(label);
   Limits limits;
   limits.forbid(tree.find("kind") == nullptr, "'kind' is not given; write one of ",
                 config_detail::rule_words(any_of<TaskKind>()));
@@ -136,9 +152,11 @@ TaskConfig read_task_config(const std::string& file, const std::vector<std::stri
 TaskLabels given_labels(const TaskConfig& config) {
   TaskLabels labels;
   for (const auto& [written, node] : config.labels.items) {
+    if (config.kind == TaskKind::choice && contains(labels.names, node.text)) continue;
     labels.names.push_back(node.text);
     labels.written.push_back(written);
   }
+  if (labels.names.empty() && config.data.label.size() > 1) labels.names = labels.written = config.data.label;
   return labels;
 }
 

@@ -16,6 +16,7 @@
 
 #include "core/config/config.h"
 #include "tasks/item.h"
+#include "tasks/tag_scheme.h"
 
 namespace cloze {
 
@@ -35,21 +36,13 @@ constexpr auto choices(TaskFormat) {
       Choice{folders, "folders", "a folder for each label, in it a file for each text; the columns label and text"}};
 }
 
-/// How tags mark where a phrase begins and ends.
-enum class TagScheme { none, bio, bioes };
-constexpr auto choices(TagScheme) {
-  using enum TagScheme;
-  return std::array{Choice{none, "none", "they mark none, as those of parts of speech"},
-                    Choice{bio, "bio", "B- begins a phrase, I- goes on, O is none"},
-                    Choice{bioes, "bioes", "E- ends a phrase and S- is one of a single word, too"}};
-}
-
 /// The files of a task, and their columns: names, or positions from 0, of which -1 is the last one.
 struct TaskDataConfig {
   std::string train, valid, test;
   TaskFormat format = TaskFormat::automatic;
   bool header = false;
-  std::string text, second, label, id, group;
+  std::string text, second, id, group;
+  std::vector<std::string> label{};
   std::vector<std::string> candidates{};
   std::string answers;
   std::string each;
@@ -74,7 +67,9 @@ void describe(V& v, TaskDataConfig& c) {
     "column of the text, or a template that joins columns: \"{title}: {body}\"; spans: the question; choice: the "
     "premise; tagging: the words");
   v("second", c.second, "column or template of the second text; spans: the context; empty = there is none");
-  v("label", c.label, "column of the label, of the tags, or of the number of the right candidate, counted from 0");
+  v("label", c.label,
+    "column of the label, of the tags, or of the number of the right candidate, counted from 0; multilabel: a column "
+    "of several, or columns of 0 and 1, each a label");
   v("id", c.id, "column or template of what names an item; empty = its part and number");
   v("group", c.group,
     "column or template of what items belong together by: figures are grouped by it, and no part divides a group");
@@ -177,7 +172,8 @@ std::string tasks_folder();
 /// The config of a task file, with overrides `a.b=c`. Throws ConfigError with all mistakes, one a line.
 TaskConfig read_task_config(const std::string& file, const std::vector<std::string>& overrides = {});
 
-/// The names of the labels that `labels` gives, with what stands in files for each; none where it gives none.
+/// The names of the labels that `labels` gives, with what stands in files for each, else the columns of labels that
+/// `data.label` names; none where neither gives any. Of choice each candidate has one name, whatever files call it.
 TaskLabels given_labels(const TaskConfig& config);
 
 /// A file of a task, compressed (`.xz`, `.gz`) or not: beside the task file, else in tasks_folder(), where it is an

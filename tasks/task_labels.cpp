@@ -130,6 +130,18 @@ void require_names(const TaskLabels& labels, const std::string& place) {
                      " KiB, which a run does not keep; give them shorter names with `labels`, or merge some");
 }
 
+/// Refuses sets of labels that are all of them in every item.
+void require_differing_sets(const TaskPart& train, const TaskConfig& config, const TaskLabels& labels) {
+  const auto has_all = [&](const TaskItem& item) {
+    const auto* set = std::get_if<GoldLabels>(&item.gold);
+    return set != nullptr && std::ssize(set->ids) == labels.size();
+  };
+  if (config.kind != TaskKind::multilabel || !std::ranges::all_of(train.items, has_all)) return;
+  fail<DataError>(train.file, ": every item has all labels, ", label_list(labels.written),
+                  ", of which nothing can be learned; if these are lists of 0 and 1, one in the place of each label, "
+                  "name the labels in this order with `labels`: {FIRST: FIRST, SECOND: SECOND}");
+}
+
 TaskLabels in_brought_order(const TaskLabels& own, const std::vector<std::string>& brought, const std::string& place) {
   auto mine = own.names, theirs = brought;
   std::sort(mine.begin(), mine.end());
@@ -174,6 +186,8 @@ void number_golds(TaskPart& part, const TaskConfig& config, const TaskLabels& la
     each_label(item, [&](int64_t& id) {
       const auto number = id;
       id = ids[static_cast<size_t>(number)];
+      if (id == unknown_label && config.kind == TaskKind::tagging)
+        std::get<GoldLabels>(item.gold).unknown.push_back(pool.text(number));
       if (id != unknown_label || part.unknown_labels[pool.text(number)]++ > 0) return;
       const bool is_first = part.may_have_taken_header && &item == &part.items.front();
       if (part.name != "train") return;
@@ -185,6 +199,7 @@ void number_golds(TaskPart& part, const TaskConfig& config, const TaskLabels& la
       if (auto* all = std::get_if<GoldLabels>(&item.gold)) std::sort(all->ids.begin(), all->ids.end());
   }
   if (part.name == "train") {
+    require_differing_sets(part, config, labels);
     note_absent_labels(part, labels);
     if (config.labels.items.empty()) note_lone_first_label(part, labels);
   }
@@ -200,6 +215,20 @@ void note_unknown_labels(TaskPart& part) {
   part.notes.push_back(concat(part.name, ": ", counted(unknown.size(), "label"),
                               " that the training part lacks, whose predictions are wrong whatever they are: ",
                               listed(shown), rest > 0 ? concat(" and ", rest, " more") : ""));
+}
+
+void require_known_labels(const TaskPart& part, const TaskConfig& config, const TaskLabels& labels) {
+  uint64_t unknown = 0, all = 0;
+  for (const auto& [label, uses] : part.unknown_labels) unknown += uses;
+  for (const auto& item : part.items) each_label(item, [&](const int64_t&) { ++all; });
+  if (2 * unknown <= all) return;
+  std::vector<std::string> missing;
+  for (const auto& [label, uses] : part.unknown_labels) missing.push_back(label);
+  const char* uses = config.kind == TaskKind::tagging ? "word" : config.kind == TaskKind::multilabel ? "use" : "item";
+  fail<DataError>(part.file, ": ", thousands(unknown), " of ", counted(all, uses), " of ", part.name,
+                  " have a label that the training part lacks, ", label_list(missing), "; it has ",
+                  label_list(labels.written),
+                  "; name a part with labels that are known, or write them as the training part does");
 }
 
 std::vector<uint64_t> label_counts(const TaskPart& part, const TaskLabels& labels) {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "core/contains.h"
@@ -60,6 +61,26 @@ void require_fitting(const TaskConfig& config, TaskFormat format, const std::str
 /// What a program writes for a number that is missing.
 bool is_no_number(std::string_view text) { return text == "nan" || text == "NaN" || text == "-nan" || text == "NAN"; }
 
+/// 1 or 0 for a cell that says whether an item has a label, -1 for another.
+int flag_in(const std::string& text) {
+  const auto is_one_of = [&](std::initializer_list<const char*> words) {
+    return std::ranges::any_of(words, [&](const char* word) { return text == word; });
+  };
+  return is_one_of({"1", "1.0", "true", "True"}) ? 1 : is_one_of({"0", "0.0", "false", "False"}) ? 0 : -1;
+}
+
+/// Whether a cell has a list as Python prints it: `['a', 'b']`, `[1, 0]`.
+bool is_python_list(std::string_view text) {
+  if (!text.starts_with('[') || !text.ends_with(']')) return false;
+  const auto first = past_white_space(text, 1);
+  return first + 1 == text.size() || std::string_view("'\"-0123456789").find(text[first]) != text.npos;
+}
+
+/// An item that lacks a text or a label.
+struct MissingValue : DataError {
+  using DataError::DataError;
+};
+
 /// A text, by the numbers of the columns that it joins.
 struct ColumnText {
   std::vector<std::string> between{};
@@ -80,7 +101,13 @@ uint64_t bytes_of(const TaskItem& item) {
 class ItemReader {
  public:
   ItemReader(const TaskConfig& config, TaskPart& part, LabelPool& pool, const PartOptions& options)
-      : config_(config), part_(part), pool_(pool), options_(options) {}
+      : config_(config), part_(part), pool_(pool), options_(options) {
+    const auto given = given_labels(config).names;
+    for (const auto& [written, name] : config.labels.items) {
+      names_.emplace(written, name.text);
+      places_.emplace(written, std::ranges::find(given, name.text) - given.begin());
+    }
+  }
 
   void read(const std::vector<std::string>& files, TaskFormat format) {
     const auto& data = config_.data;
@@ -93,15 +120,23 @@ class ItemReader {
     id_ = columns_of(data.id.empty() && is_folder ? "{label}/{name}" : data.id, "data.id");
     group_ = columns_of(data.group, "data.group");
     for (const auto& name : data.candidates) candidates_.push_back(column(name));
-    const auto label = !data.answers.empty() ? data.answers : is_folder && data.label.empty() ? "label" : data.label;
-    if (!label.empty()) label_ = column(label, !options_.needs_labels);
+    const auto add_label = [&](const std::string& name) { labels_.push_back(column(name, !options_.needs_labels)); };
+    if (!data.answers.empty())
+      add_label(data.answers);
+    else if (is_folder && data.label.empty())
+      add_label("label");
+    else
+      std::ranges::for_each(data.label, add_label);
     require_columns();
     records_ = open_records(source_);
     part_.may_have_taken_header = records_->may_have_taken_header();
     cells_.resize(source_.columns.size());
-    while (records_->next(cells_)) add();
+    while (records_->next(cells_)) add_or_leave_out();
     if (const auto lines = records_->bad(); lines.count > 0)
       part_.notes.push_back(concat(part_.name, ": ", counted(lines.count, "line"), " left out, first ", lines.first));
+    if (missing_.count > 0)
+      part_.notes.push_back(concat(part_.name, ": ", counted(missing_.count, "item"),
+                                   " without a text or a label left ", "out, first ", missing_.first));
     finish();
   }
 
@@ -109,7 +144,7 @@ class ItemReader {
     TagFile sentences(file, config_.data, format, options_.needs_labels);
     for (TaggedSentence sentence; sentences.next(sentence);) {
       const auto place = concat(file, ":", sentence.line);
-      check_.add(sentence.tags, place);
+      check_tags(sentence.tags, place);
       TaskItem item{.line = sentence.line};
       std::vector<int64_t> numbers;
       for (const auto& tag : sentence.tags) numbers.push_back(pool_.number(tag));
@@ -120,6 +155,9 @@ class ItemReader {
       item.words = std::move(sentence.words);
       keep(std::move(item));
     }
+    if (const auto& lines = sentences.comments(); lines.count > 0)
+      part_.notes.push_back(concat(part_.name, ": ", counted(lines.count, "line"), lines.count == 1 ? " is a" : " are",
+                                   lines.count == 1 ? " comment" : " comments", " and no words, first ", lines.first));
     finish();
   }
 
@@ -136,8 +174,6 @@ class ItemReader {
   }
 
  private:
-  static constexpr size_t none = SIZE_MAX;
-
   size_t column(const std::string& name, bool is_optional = false) {
     auto& columns = source_.columns;
     const auto is_same = [&](const ColumnName& known) { return known.name == name; };
@@ -158,7 +194,7 @@ class ItemReader {
   void require_columns() const {
     const bool is_spans = config_.kind == TaskKind::spans;
     const bool is_whole =
-        !text_.columns.empty() && (!is_spans || !second_.columns.empty()) && (label_ != none || !options_.needs_labels);
+        !text_.columns.empty() && (!is_spans || !second_.columns.empty()) && (has_label() || !options_.needs_labels);
     require<ConfigError>(is_whole, source_.files.front(), ": ", config_.kind,
                          " in JSON lines is read from named keys; ",
                          is_spans ? "write `text` (the question), `second` (the context) and `answers`"
@@ -170,8 +206,8 @@ class ItemReader {
   const Cell& cell(size_t i) const {
     const auto& found = cells_[i];
     if (found.is_missing)
-      fail<DataError>(where(), ": '", shortened(source_.columns[i].name),
-                      "' is null; give it a value, or remove the item");
+      fail<MissingValue>(where(), ": '", shortened(source_.columns[i].name),
+                         "' is null; give it a value, or leave such items out with --skip-bad");
     return found;
   }
   const std::string& text_cell(size_t i) const {
@@ -192,8 +228,32 @@ class ItemReader {
     return all;
   }
 
+  bool has_label() const { return !labels_.empty(); }
+
+  void add_or_leave_out() {
+    try {
+      add();
+    } catch (const MissingValue& fault) {
+      if (!options_.skip_bad) throw;
+      if (missing_.count++ == 0) missing_.first = fault.what();
+    }
+  }
+
+  /// White space around a label is no part of it.
+  void trim_labels() {
+    const auto trim = [](std::string& text) {
+      if (const auto inner = without_white_space_around(text); inner.size() < text.size()) text = std::string(inner);
+    };
+    if (config_.kind == TaskKind::spans) return;
+    for (const auto i : labels_) {
+      trim(cells_[i].text);
+      std::ranges::for_each(cells_[i].texts, trim);
+    }
+  }
+
   void add() {
-    if (label_ != none && is_skipped(cells_[label_])) {
+    trim_labels();
+    if (std::ranges::any_of(labels_, [&](size_t i) { return is_skipped(cells_[i]); })) {
       ++part_.skipped;
       return;
     }
@@ -210,10 +270,13 @@ class ItemReader {
     item.is_pair = !second_.columns.empty();
     add_candidates(item);
     const bool may_be_blank = options_.needs_labels || config_.kind == TaskKind::multilabel;  // a set without labels
-    const bool has_gold = label_ != none && !cells_[label_].is_missing &&
-                          (may_be_blank || cells_[label_].is_list || !cells_[label_].text.empty());
+    const auto is_there = [&](size_t i) {
+      return !cells_[i].is_missing && (may_be_blank || cells_[i].is_list || !cells_[i].text.empty());
+    };
+    const bool has_gold = has_label() && std::ranges::all_of(labels_, is_there);
     if (!has_gold && options_.needs_labels)
-      fail<DataError>(where(), ": ", part_.name, " has an item whose label is null; give it one, or remove the item");
+      fail<MissingValue>(where(), ": ", part_.name,
+                         " has an item whose label is null; give it one, or leave such items out with --skip-bad");
     if (has_gold && !add_gold(item)) return;
     count_empty(item);
     keep(std::move(item));
@@ -254,6 +317,7 @@ class ItemReader {
   void add_candidates(TaskItem& item) {
     for (const auto i : candidates_) {
       const auto& found = cells_[i];
+      if (!found.is_list) refuse_python_list(found.text, "candidates in a table stand in columns of their own");
       if (found.is_list)
         item.candidates.insert(item.candidates.end(), found.texts.begin(), found.texts.end());
       else
@@ -274,10 +338,10 @@ class ItemReader {
   bool add_gold(TaskItem& item) {
     switch (config_.kind) {
       case TaskKind::classification:
-        item.gold = GoldLabel{label_number(text_cell(label_))};
+        item.gold = GoldLabel{label_number(text_cell(labels_.front()))};
         return true;
       case TaskKind::multilabel:
-        item.gold = GoldLabels{label_numbers()};
+        item.gold = GoldLabels{labels_.size() > 1 ? labels_of_columns() : label_numbers()};
         return true;
       case TaskKind::regression:
         item.gold = GoldValue{target()};
@@ -296,23 +360,60 @@ class ItemReader {
   }
 
   int64_t label_number(const std::string& label) {
-    if (label.empty()) fail<DataError>(where(), ": its label is empty; give it one, or remove the item");
+    if (label.empty())
+      fail<MissingValue>(where(), ": its label is empty; give it one, or leave such items out with --skip-bad");
     if (is_no_number(label) && !is_given(label))
-      fail<DataError>(where(), ": its label is '", label,
-                      "', the mark of a missing value; give it a label, or remove the item");
+      fail<MissingValue>(where(), ": its label is '", label,
+                         "', the mark of a missing value; give it a label, or leave such items out with --skip-bad");
     return pool_.number(label);
   }
-  bool is_given(const std::string& label) const {
-    const auto& given = config_.labels.items;
-    return std::any_of(given.begin(), given.end(), [&](const auto& one) { return one.first == label; });
+  bool is_given(const std::string& label) const { return names_.contains(label); }
+
+  void refuse_python_list(const std::string& text, const char* remedy) const {
+    if (is_python_list(text) && !is_given(text))
+      fail<DataError>(where(), ": '", shortened(text), "' is a list as Python prints it; ", remedy,
+                      ", or write JSON lines, whose lists are read");
+  }
+
+  /// The labels of columns that say by 0 and 1 whether an item has theirs.
+  std::vector<int64_t> labels_of_columns() {
+    std::vector<int64_t> numbers;
+    for (const auto i : labels_) {
+      const int flag = flag_in(text_cell(i));
+      if (flag < 0)
+        fail<DataError>(where(), ": '", shortened(source_.columns[i].name), "' is '", shortened(cells_[i].text),
+                        "'; a column of `data.label`, of which there are several, has 1 where an item has the label, "
+                        "else 0");
+      if (flag == 1) numbers.push_back(pool_.number(source_.columns[i].name));
+    }
+    return numbers;
+  }
+
+  /// The labels of a list that has 0 or 1 in the place of each label of `labels`.
+  std::vector<int64_t> labels_of_places(const std::vector<std::string>& flags) {
+    std::vector<int64_t> numbers;
+    for (size_t place = 0; place < flags.size(); ++place)
+      if (flag_in(flags[place]) == 1) numbers.push_back(pool_.number(config_.labels.items[place].first));
+    return numbers;
+  }
+  bool has_places(const std::vector<std::string>& list) const {
+    const bool are_labels =
+        list.size() == 2 && std::ranges::all_of(list, [&](const auto& one) { return is_given(one); });
+    return list.size() > 1 && list.size() == config_.labels.items.size() && !are_labels && are_flags(list);
+  }
+  static bool are_flags(const std::vector<std::string>& list) {
+    return std::ranges::all_of(list, [](const std::string& one) { return flag_in(one) >= 0; });
   }
 
   std::vector<int64_t> label_numbers() {
     std::vector<int64_t> numbers;
-    const auto& found = cell(label_);
-    if (found.is_list) {
+    const auto& found = cell(labels_.front());
+    if (found.is_list && has_places(found.texts)) {
+      numbers = labels_of_places(found.texts);
+    } else if (found.is_list) {
       for (const auto& label : found.texts) numbers.push_back(label_number(label));
     } else {
+      refuse_python_list(found.text, "write the labels with `label_separator` between them");
       const auto& between = config_.data.label_separator;
       for (size_t at = 0; at <= found.text.size() && !is_blank(found.text);) {
         const size_t end = std::min(found.text.find(between, at), found.text.size());
@@ -323,6 +424,10 @@ class ItemReader {
     }
     std::sort(numbers.begin(), numbers.end());
     const auto twice = std::adjacent_find(numbers.begin(), numbers.end());
+    if (twice != numbers.end() && found.is_list && are_flags(found.texts))
+      fail<DataError>(where(), ": has ", found.texts.size(),
+                      " numbers 0 and 1, one in the place of each label; name so many, in this order, with `labels`: "
+                      "{FIRST: FIRST, SECOND: SECOND}");
     if (twice != numbers.end())
       fail<DataError>(where(), ": has the label '", shortened(pool_.text(*twice)), "' twice; remove one of them");
     return numbers;
@@ -330,11 +435,14 @@ class ItemReader {
 
   double target() const {
     constexpr double most_target = 1e15;  // its square, and sums of those, are numbers of 32 bits
-    const auto& text = text_cell(label_);
+    const auto& text = text_cell(labels_.front());
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     const bool is_number = error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
     const bool is_first = records_->may_have_taken_header() && count_ == 0;
+    if (text.empty() || is_no_number(text))
+      fail<MissingValue>(where(), ": its target is '", text, "', which is no number; give it one, or leave such items ",
+                         "out with --skip-bad");
     if (!is_number)
       fail<DataError>(
           where(), ": its target is '", shortened(text), "', which is no number; ",
@@ -353,38 +461,45 @@ class ItemReader {
   }
 
   std::vector<int64_t> tag_numbers(size_t count) {
-    const auto& tags = cell(label_);
+    const auto& tags = cell(labels_.front());
     if (!tags.is_list || !tags.starts.empty())
-      fail<DataError>(where(), ": '", shortened(config_.data.label), "' is no list of tags; tagging needs one");
+      fail<DataError>(where(), ": '", shortened(config_.data.label.front()), "' is no list of tags; tagging needs one");
     if (tags.texts.size() != count)
       fail<DataError>(where(), ": has ", counted(count, "word"), " and ", counted(tags.texts.size(), "tag"),
                       "; give each word one");
-    check_.add(tags.texts, where());
+    check_tags(tags.texts, where());
     std::vector<int64_t> numbers;
     for (const auto& tag : tags.texts) numbers.push_back(label_number(tag));
     return numbers;
   }
 
+  /// Tags by their names, which numbers have by `labels`.
+  void check_tags(std::vector<std::string> tags, const std::string& place) {
+    if (config_.data.scheme == TagScheme::none) return;
+    for (auto& tag : tags)
+      if (const auto named = names_.find(tag); named != names_.end()) tag = named->second;
+    check_.add(tags, place);
+  }
+
   int64_t right_candidate(const TaskItem& item) const {
-    const auto& text = text_cell(label_);
-    const auto& given = config_.labels.items;
+    const auto& text = text_cell(labels_.front());
     int64_t number = -1;
-    if (given.empty()) {
+    if (places_.empty()) {
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
       if (error != std::errc() || end != text.data() + text.size()) number = -1;
-    } else {
-      const auto found = std::find_if(given.begin(), given.end(), [&](const auto& one) { return one.first == text; });
-      if (found != given.end()) number = found - given.begin();
+    } else if (const auto found = places_.find(text); found != places_.end()) {
+      number = found->second;
     }
     const auto count = static_cast<int64_t>(item.candidates.size());
     if (number < 0 || number >= count)
       fail<DataError>(where(), ": its label is '", shortened(text), "', and it has candidates 0 to ", count - 1,
-                      "; if they are called otherwise, say so: labels: {A: first, B: second}");
+                      "; if they are called otherwise, say so, and where one is called in two ways give both its "
+                      "name: labels: {A: first, B: second, \"1\": first, \"2\": second}");
     return number;
   }
 
   bool add_answers(TaskItem& item) {
-    const auto& found = cell(label_);
+    const auto& found = cell(labels_.front());
     if (!found.is_list || found.starts.size() != found.texts.size())
       fail<DataError>(where(), ": '", shortened(config_.data.answers),
                       "' is no list of answers, [{text, answer_start}]");
@@ -427,11 +542,13 @@ class ItemReader {
   RecordSource source_{};
   ColumnText text_{}, second_{}, id_{}, group_{};
   std::vector<size_t> candidates_{};
-  size_t label_ = none;
+  std::vector<size_t> labels_{};                          ///< columns; none: there are no labels
+  std::unordered_map<std::string, std::string> names_{};  ///< of `labels`, by what is written
+  std::unordered_map<std::string, int64_t> places_{};     ///< of choice: the candidate
   std::unique_ptr<RecordReader> records_{};
   std::vector<Cell> cells_{};
   TagCheck check_{config_.data.scheme};
-  BadRecords bad_{};
+  BadRecords bad_{}, missing_{};
   std::string first_empty_{};
   uint64_t outside_ = 0;  ///< targets that are not in the range of `scale`
   std::string first_outside_{};

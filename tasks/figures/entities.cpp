@@ -36,7 +36,11 @@ std::string type_without_hyphens(std::string_view tag) {
   return or_nameless(rest);
 }
 
-std::string_view first_of(std::string_view tag) { return tag.substr(0, first_length(tag)); }
+/// The first character, M of BMES as I.
+std::string_view first_of(std::string_view tag) {
+  const auto first = tag.substr(0, first_length(tag));
+  return first == "M" ? "I" : first;
+}
 
 struct ReadTag {
   std::string_view letter = "O";
@@ -75,28 +79,29 @@ struct SchemeRules {
 };
 
 /// The tables of seqeval.
-SchemeRules rules_of(EntityScheme scheme) {
+SchemeRules rules_of(TagScheme scheme) {
   using enum Types;
   const std::string_view all = scheme_letters;
   switch (scheme) {
-    case EntityScheme::iob1:
+    case TagScheme::iob1:
       return {"IOB",
               {{"OB", "I"}, {"I", "I", different}, {"IB", "B", same}},
               {{"BI", "I", same}},
               {{"IB", "I", different}, {"IB", "O"}, {"I", "B"}, {"B", "B", same}}};
-    case EntityScheme::ioe1:
+    case TagScheme::ioe1:
       return {"IOE",
               {{"OE", "I"}, {"I", "I", different}, {"E", "E", same}},
               {{"I", "IE", same}},
               {{"I", "IE", different}, {"I", "O"}, {"E", "IE", same}}};
-    case EntityScheme::ioe2:
+    case TagScheme::ioe2:
       return {"IOE", {{"OE", "IE"}, {"I", "IE", different}}, {{"I", "IE", same}}, {{"E", all}}};
-    case EntityScheme::iobes:
+    case TagScheme::bioes:
+    case TagScheme::bmes:
       return {"IOBES", {{all, "BS"}}, {{"BI", "IE", same}}, {{"SE", all}}};
-    case EntityScheme::bilou:
+    case TagScheme::bilou:
       return {"IOBLU", {{all, "BU"}}, {{"BI", "IL", same}}, {{"UL", all}}};
-    case EntityScheme::iob2:
-    case EntityScheme::automatic:
+    case TagScheme::bio:
+    case TagScheme::none:
       break;
   }
   return {"IOB", {{all, "B"}}, {{"BI", "I", same}}, {{"IB", "O"}, {"IB", "I", different}, {"IB", "B"}}};
@@ -122,7 +127,7 @@ std::vector<Entity> entities_of(const std::vector<std::string>& tags) {
   return entities;
 }
 
-std::vector<Entity> strict_entities(const std::vector<std::string>& tags, EntityScheme scheme) {
+std::vector<Entity> strict_entities(const std::vector<std::string>& tags, TagScheme scheme) {
   const auto rules = rules_of(scheme);
   std::vector<ReadTag> read;
   for (const auto& tag : tags) {
@@ -145,28 +150,27 @@ std::vector<Entity> strict_entities(const std::vector<std::string>& tags, Entity
   return entities;
 }
 
-EntityScheme scheme_of(const std::vector<std::string>& tags) {
+TagScheme scheme_of(const std::vector<std::string>& tags) {
   std::set<char> letters;
   for (const auto& tag : tags) {
-    if (first_length(tag) != 1 || scheme_letters.find(tag[0]) == std::string_view::npos) return EntityScheme::automatic;
-    letters.insert(tag[0]);
+    if (!ReadTag{first_of(tag)}.is(scheme_letters)) return TagScheme::none;
+    letters.insert(first_of(tag)[0]);
   }
   letters.erase('O');
   const auto has = [&](char c) { return letters.contains(c); };
   const auto within = [&](std::string_view allowed) {
     return std::ranges::all_of(letters, [&](char c) { return allowed.find(c) != std::string_view::npos; });
   };
-  if (has('B') && within("IB")) return EntityScheme::iob2;
-  if (has('E') && within("IE")) return EntityScheme::ioe2;
-  if ((has('B') && has('E') && within("IBES")) || (has('S') && within("BIS"))) return EntityScheme::iobes;
-  if ((has('B') && has('L') && within("IBLU")) || (has('U') && within("BIU"))) return EntityScheme::bilou;
-  return EntityScheme::automatic;
+  if (has('B') && within("IB")) return TagScheme::bio;
+  if (has('E') && within("IE")) return TagScheme::ioe2;
+  if ((has('B') && has('E') && within("IBES")) || (has('S') && within("BIS"))) return TagScheme::bioes;
+  if ((has('B') && has('L') && within("IBLU")) || (has('U') && within("BIU"))) return TagScheme::bilou;
+  return TagScheme::none;
 }
 
 bool are_entity_tags(const std::vector<std::string>& tags) {
   const auto is_one = [](const std::string& tag) {
-    const bool has_letter = !tag.empty() && scheme_letters.find(tag[0]) != std::string_view::npos;
-    return has_letter && (tag.size() == 1 || tag[1] == '-');
+    return ReadTag{first_of(tag)}.is(scheme_letters) && (tag.size() == 1 || tag[1] == '-');
   };
   return std::ranges::all_of(tags, is_one) && std::ranges::any_of(tags, [](const auto& tag) { return tag != "O"; });
 }

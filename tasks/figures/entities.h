@@ -22,12 +22,12 @@ std::vector<Entity> entities_of(const std::vector<std::string>& tags);
 
 /// Entities that are written as the scheme demands; others are none. Source: seqeval 1.2.2, scheme.py. Differs: a tag
 /// that begins with a letter which the scheme lacks is outside, where seqeval ends with an exception.
-std::vector<Entity> strict_entities(const std::vector<std::string>& tags, EntityScheme scheme);
+std::vector<Entity> strict_entities(const std::vector<std::string>& tags, TagScheme scheme);
 
 /// The scheme of so many tags by their first letters, of which automatic means none: IOB2 for B with or without I, O;
 /// IOE2, IOBES, BILOU alike. Source: seqeval 1.2.2, auto_detect. Differs: S or U beside O alone are IOBES and BILOU,
 /// where seqeval names no scheme.
-EntityScheme scheme_of(const std::vector<std::string>& tags);
+TagScheme scheme_of(const std::vector<std::string>& tags);
 
 /// Whether tags are of entities: each is a letter of a scheme, with a type after a hyphen or without,
 /// and not all are O.

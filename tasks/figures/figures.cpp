@@ -74,6 +74,21 @@ SquadVersion version_of(const std::vector<TaskItem>& items, SquadVersion named) 
   return has_unanswerable ? SquadVersion::v2_0 : SquadVersion::v1_1;
 }
 
+/// Why nothing that is predicted for these items says anything: the labels of most are unknown. Empty: it does.
+std::string unjudged_reason(TaskKind kind, const std::vector<TaskItem>& items) {
+  if (kind == TaskKind::choice) return "";
+  int64_t unknown = 0, all = 0;
+  const auto count = [&](int64_t id) {
+    unknown += id == unknown_label;
+    ++all;
+  };
+  for (const auto& item : items) {
+    if (const auto* one = std::get_if<GoldLabel>(&item.gold)) count(one->id);
+    if (const auto* several = std::get_if<GoldLabels>(&item.gold)) std::ranges::for_each(several->ids, count);
+  }
+  return 2 * unknown > all ? concat(unknown, " of ", all, " labels are none that the training part has") : "";
+}
+
 /// Items and predictions that fit each other.
 ScoredItems checked(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
                     const std::vector<TaskPrediction>& predictions, const MetricOptions& options) {
@@ -82,6 +97,7 @@ ScoredItems checked(TaskKind kind, const std::vector<TaskItem>& items, const Tas
                      items.size(), " items; each item has one");
   ScoredItems scored{.kind = kind, .labels = &labels, .options = &options};
   scored.squad = version_of(items, options.squad);
+  scored.unjudged = unjudged_reason(kind, items);
   for (size_t i = 0; i < items.size(); ++i) {
     check_prediction(kind, items[i], predictions[i], labels.size());
     scored.items.push_back(&items[i]);
@@ -90,21 +106,66 @@ ScoredItems checked(TaskKind kind, const std::vector<TaskItem>& items, const Tas
   return scored;
 }
 
-Figure figure_at(const ScoredMetric& metric, double value) {
+Figure figure_at(const ScoredItems& scored, const ScoredMetric& metric, double value) {
   Figure figure{.metric = metric.name, .count = metric.count};
   if (std::isfinite(value))
     figure.value = value;
   else
-    figure.reason = metric.undefined;
+    figure.reason = scored.unjudged.empty() ? metric.undefined : scored.unjudged;
   return figure;
 }
 
-std::vector<double> full_values(const TaskScorer& scorer) {
+std::vector<int64_t> units_by_cell(const TaskScorer& scorer) {
   std::vector<int64_t> counts(scorer.cells);
   for (const auto cell : scorer.cell_of) ++counts[cell];
-  std::vector<double> values(scorer.metrics.size());
-  scorer.values(counts, values);
+  return counts;
+}
+
+std::vector<double> full_values(const ScoredItems& scored, const TaskScorer& scorer) {
+  std::vector<double> values(scorer.metrics.size(), std::nan(""));
+  if (scored.unjudged.empty()) scorer.values(units_by_cell(scorer), values);
   return values;
+}
+
+/// How many units a share of 1 is of: those that have it by themselves, as items with a label have its recall, else
+/// all.
+int64_t units_behind(const TaskScorer& scorer, size_t metric) {
+  constexpr size_t most_cells = 2000;
+  const auto counts = units_by_cell(scorer);
+  const auto all = static_cast<int64_t>(scorer.cell_of.size());
+  if (scorer.cells > most_cells) return all;
+  int64_t own = 0;
+  std::vector<double> values(scorer.metrics.size());
+  std::vector<int64_t> weights(scorer.cells);
+  for (size_t cell = 0; cell < scorer.cells; ++cell) {
+    weights[cell] = 1;
+    scorer.values(weights, values);
+    if (values[metric] == 1) own += counts[cell];
+    weights[cell] = 0;
+  }
+  return own > 0 ? own : all;
+}
+
+/// The interval of a share that no draw of units varies, since all are right, or none: Wilson's. Correlations of 1 that
+/// are agreements, from -1 on, have it, too.
+Bounds interval_of_all(const TaskScorer& scorer, size_t metric, double value) {
+  const auto& name = scorer.metrics[metric].name;
+  const auto units = value == 1 ? units_behind(scorer, metric) : static_cast<int64_t>(scorer.cell_of.size());
+  auto bounds = wilson(value * static_cast<double>(units), units);
+  if (name == "mcc" || name == "kappa") bounds.low = 2 * bounds.low - 1;
+  return bounds;
+}
+
+std::optional<Bounds> interval_of(TaskKind kind, const TaskScorer& scorer, size_t metric, double value,
+                                  const Resampled& resampled) {
+  const auto& [name, undefined, is_proportion, has_interval, count] = scorer.metrics[metric];
+  if (is_proportion) return wilson(value * static_cast<double>(count), count);
+  if (!has_interval) return std::nullopt;
+  const auto bounds = percentile_bounds(resampled, metric, value);
+  const bool is_constant = bounds && bounds->low == value && bounds->high == value;
+  const bool is_signed = name == "mcc" || name == "kappa";
+  if (!is_constant || kind == TaskKind::regression || !(value == 1 || (value == 0 && !is_signed))) return bounds;
+  return interval_of_all(scorer, metric, value);
 }
 
 bool needs_bootstrap(const TaskScorer& scorer) {
@@ -114,19 +175,13 @@ bool needs_bootstrap(const TaskScorer& scorer) {
 
 void add_figures(const ScoredItems& scored, const TaskScorerMaker& make, std::vector<Figure>& figures) {
   const auto scorer = make(scored);
-  const auto values = full_values(scorer);
+  const auto values = full_values(scored, scorer);
   Resampled resampled;
-  if (scored.options->resamples > 0 && needs_bootstrap(scorer))
+  if (scored.options->resamples > 0 && needs_bootstrap(scorer) && scored.unjudged.empty())
     resampled = resample(scored, make, scorer, *scored.options);
   for (size_t m = 0; m < values.size(); ++m) {
-    const auto& metric = scorer.metrics[m];
-    auto figure = figure_at(metric, values[m]);
-    std::optional<Bounds> bounds;
-    if (figure.value && metric.is_proportion)
-      bounds = wilson(values[m] * static_cast<double>(metric.count), metric.count);
-    else if (figure.value && metric.has_interval)
-      bounds = percentile_bounds(resampled, m, values[m]);
-    if (bounds) {
+    auto figure = figure_at(scored, scorer.metrics[m], values[m]);
+    if (const auto bounds = figure.value ? interval_of(scored.kind, scorer, m, values[m], resampled) : std::nullopt) {
       figure.low = bounds->low;
       figure.high = bounds->high;
     }
@@ -198,8 +253,8 @@ std::vector<Figure> values_of(TaskKind kind, const std::vector<TaskItem>& items,
   std::vector<Figure> figures;
   for (const auto& make : scorers_of(scored)) {
     const auto scorer = make(scored);
-    const auto values = full_values(scorer);
-    for (size_t m = 0; m < values.size(); ++m) figures.push_back(figure_at(scorer.metrics[m], values[m]));
+    const auto values = full_values(scored, scorer);
+    for (size_t m = 0; m < values.size(); ++m) figures.push_back(figure_at(scored, scorer.metrics[m], values[m]));
   }
   return figures;
 }
@@ -217,7 +272,7 @@ PairedFigures compare_predictions(TaskKind kind, const std::vector<TaskItem>& it
   const auto makers = scorers_of(a).size() < scorers_of(b).size() ? scorers_of(a) : scorers_of(b);
   for (const auto& make : makers) {
     const auto scorer = make(a), other = make(b);
-    const auto values = full_values(scorer), others = full_values(other);
+    const auto values = full_values(a, scorer), others = full_values(b, other);
     const auto resampled = options.resamples > 0 ? resample_difference(a, b, make, options) : Resampled{};
     for (size_t m = 0; m < values.size(); ++m) {
       PairedFigure figure{.metric = scorer.metrics[m].name};
@@ -256,9 +311,9 @@ struct MetricValues {
   }
 };
 
-FigureOnDraws on_draws(const TaskScorer& scorer, size_t metric) {
+FigureOnDraws on_draws(const ScoredItems& scored, const TaskScorer& scorer, size_t metric) {
   MetricValues value_of{.scorer = scorer, .metric = metric};
-  FigureOnDraws draws{.value = full_values(scorer)[metric]};
+  FigureOnDraws draws{.value = full_values(scored, scorer)[metric]};
   const auto units = scorer.cell_of.size();
   draws.units = static_cast<int64_t>(units);
   if (scorer.metrics[metric].is_proportion) {
@@ -291,7 +346,7 @@ FigureOnDraws figure_on_draws(TaskKind kind, const std::vector<TaskItem>& items,
   for (const auto& make : scorers_of(scored)) {
     const auto scorer = make(scored);
     const auto at = std::ranges::find(scorer.metrics, metric, &ScoredMetric::name) - scorer.metrics.begin();
-    if (at < std::ssize(scorer.metrics)) return on_draws(scorer, static_cast<size_t>(at));
+    if (at < std::ssize(scorer.metrics)) return on_draws(scored, scorer, static_cast<size_t>(at));
     for (const auto& one : scorer.metrics) names.push_back(one.name);
   }
   fail<DataError>("the task has no figure '", metric, "'", did_you_mean(metric, names), "; it has ", listed(names));

@@ -10,21 +10,9 @@
 
 #include "core/config/config_rule.h"
 #include "tasks/item.h"
+#include "tasks/tag_scheme.h"
 
 namespace cloze {
-
-/// How entities are read from tags where a figure is strict.
-enum class EntityScheme { automatic, iob1, iob2, ioe1, ioe2, iobes, bilou };
-constexpr auto choices(EntityScheme) {
-  using enum EntityScheme;
-  return std::array{Choice{automatic, "automatic", "by the letters that the task's tags begin with, as seqeval does"},
-                    Choice{iob1, "IOB1", "B only where an entity follows another one of its type"},
-                    Choice{iob2, "IOB2", "B begins every entity"},
-                    Choice{ioe1, "IOE1", "E only where an entity of the same type follows"},
-                    Choice{ioe2, "IOE2", "E ends every entity"},
-                    Choice{iobes, "IOBES", "B begins, E ends, S is an entity of one word"},
-                    Choice{bilou, "BILOU", "B begins, L ends, U is an entity of one word"}};
-}
 
 /// Which of SQuAD's programs scores answers.
 enum class SquadVersion { automatic, v1_1, v2_0 };
@@ -36,7 +24,7 @@ constexpr auto choices(SquadVersion) {
 }
 
 struct MetricOptions {
-  EntityScheme scheme = EntityScheme::automatic;
+  TagScheme scheme = TagScheme::none;  ///< of strict figures of tags; none: as their letters tell
   SquadVersion squad = SquadVersion::automatic;
   /// Spans of version 2.0: a question whose `no_answer` is above it gets no answer; none: answers stay as they are.
   std::optional<double> no_answer_threshold{};

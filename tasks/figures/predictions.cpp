@@ -3,14 +3,19 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/spelling.h"
 #include "core/text.h"
 #include "data/reading/byte_source.h"
 #include "data/reading/line_reader.h"
+#include "data/reading/text_lines.h"
+#include "tasks/files/records.h"
 
 namespace cloze {
 
@@ -37,7 +42,7 @@ struct LabelNames {
   }
   /// unknown_label for a text that is none: a wrong prediction, such as an answer that is no label.
   int64_t of_text(const std::string& text) const {
-    const auto at = ids.find(text);
+    const auto at = ids.find(std::string(without_white_space_around(text)));
     return at == ids.end() ? unknown_label : at->second;
   }
   int64_t of(const json& value, const std::string& where) const {
@@ -58,17 +63,9 @@ struct LabelNames {
   }
 };
 
-/// A predicted value, whose square and sums of those are numbers.
-double figured(double value, const std::string& where) {
-  constexpr double most = 1e100;  // more than any number of 32 bits
-  require<DataError>(std::abs(value) <= most, where, ": ", value, " is beyond ", most,
-                     ", and figures square it; divide predictions and targets by the same number");
-  return value;
-}
-
 double number_of(const json& value, const std::string& where) {
   require<DataError>(value.is_number(), where, ": ", shown(value), " is no number");
-  return figured(value.get<double>(), where);
+  return value.get<double>();
 }
 
 double number_of(const std::string& text, const std::string& where) {
@@ -76,7 +73,7 @@ double number_of(const std::string& text, const std::string& where) {
   const auto [end, trouble] = std::from_chars(text.data(), text.data() + text.size(), value);
   require<DataError>(trouble == std::errc() && end == text.data() + text.size() && std::isfinite(value), where, ": '",
                      text, "' is no number");
-  return figured(value, where);
+  return value;
 }
 
 /// The predictions that a file has had so far.
@@ -88,8 +85,9 @@ struct Gathered {
   std::unordered_map<std::string, size_t> item_of{};
   std::vector<TaskPrediction> found{};
   std::vector<bool> is_there{};
-  uint64_t unknown = 0;         ///< predictions with a label that the task does not have
-  std::string first_unknown{};  ///< where the first of them stands
+  BadRecords unknown{};       ///< predictions with a label that the task does not have
+  BadRecords contradicted{};  ///< whose label is not the likeliest one
+  BadRecords improbable{};    ///< with probabilities outside of [0, 1]
 
   Gathered(const std::string& file, TaskKind task, const std::vector<TaskItem>& all, const TaskLabels& names)
       : path(file), kind(task), items(all), labels(names), found(all.size()), is_there(all.size()) {
@@ -99,7 +97,7 @@ struct Gathered {
   void put(size_t item, TaskPrediction prediction, const std::string& where) {
     require<DataError>(!is_there[item], where, ": item '", items[item].id, "' has a prediction already; keep one");
     is_there[item] = true;
-    if (has_unknown(prediction) && unknown++ == 0) first_unknown = where;
+    if (has_unknown(prediction)) add_to(unknown, where);
     prediction.id = items[item].id;
     found[item] = std::move(prediction);
   }
@@ -109,10 +107,20 @@ struct Gathered {
     const bool has_several = kind == TaskKind::multilabel || kind == TaskKind::tagging;
     return has_several && std::ranges::find(prediction.labels, unknown_label) != prediction.labels.end();
   }
-  std::string note() const {
-    if (unknown == 0) return "";
-    return concat(path, ": ", counted(unknown, "prediction"), " with a label that the task does not have, first ",
-                  first_unknown, unknown == 1 ? "; it counts as wrong" : "; they count as wrong");
+  static void add_to(BadRecords& records, const std::string& where) {
+    if (records.count++ == 0) records.first = where;
+  }
+  std::vector<std::string> notes() const {
+    std::vector<std::string> all;
+    const auto add = [&](const BadRecords& records, const char* what, const char* counts) {
+      if (records.count > 0)
+        all.push_back(concat(path, ": ", counted(records.count, "prediction"), what, ", first ", records.first, "; ",
+                             records.count == 1 ? "it counts" : "they count", counts));
+    };
+    add(unknown, " with a label that the task does not have", " as wrong");
+    add(contradicted, " whose label is not the likeliest one", " by the label, areas under curves by probabilities");
+    add(improbable, " with a probability outside of [0, 1]", " as scores");
+    return all;
   }
 
   size_t numbered(int64_t number, const std::string& where) const {
@@ -125,9 +133,23 @@ struct Gathered {
     if (at != item_of.end()) return at->second;
     constexpr std::string_view predicted = "items:";  // as `cloze predict` names items without an id
     int64_t number = -1;
-    if (id.starts_with(predicted)) std::from_chars(id.data() + predicted.size(), id.data() + id.size(), number);
+    if (id.starts_with(predicted)) {
+      const auto [end, trouble] = std::from_chars(id.data() + predicted.size(), id.data() + id.size(), number);
+      if (trouble != std::errc() || end != id.data() + id.size()) number = -1;
+    }
     require<DataError>(number >= 0, where, ": the part has no item '", id, "'");
     return numbered(number, where);
+  }
+
+  /// By its id or its number in the part.
+  size_t item_at(const json& object, int64_t number, const std::string& where) const {
+    const bool has_id = object.contains("id");
+    const auto at = has_id ? object["id"] : object.value("item", json(number));
+    if (at.is_string()) return named(at.get<std::string>(), where);
+    require<DataError>(at.is_number_integer(), where, ": ", shown(at),
+                       " names no item; write its id, or its number from 0");
+    const auto same = has_id ? item_of.find(json_text(at)) : item_of.end();  // ids may be numbers
+    return same != item_of.end() ? same->second : numbered(at.get<int64_t>(), where);
   }
 
   void require_all() const {
@@ -160,6 +182,9 @@ struct Gathered {
         break;
       case TaskKind::tagging:
         one.labels = labels.of_all(value, where);
+        for (size_t w = 0; w < one.labels.size(); ++w)
+          if (one.labels[w] == unknown_label)
+            one.unknown.push_back(value[w].is_string() ? value[w].get<std::string>() : "O");
         break;
       case TaskKind::regression:
         one.value = number_of(value, where);
@@ -170,6 +195,31 @@ struct Gathered {
         break;
     }
     return one;
+  }
+
+  /// Whether one of the chosen is less likely than another that is not.
+  static bool contradicts(const std::vector<int64_t>& chosen, const std::vector<double>& shares) {
+    double least = std::numeric_limits<double>::infinity(), most = -least;
+    for (size_t id = 0; id < shares.size(); ++id)
+      if (std::ranges::find(chosen, static_cast<int64_t>(id)) != chosen.end())
+        least = std::min(least, shares[id]);
+      else
+        most = std::max(most, shares[id]);
+    return least < most;
+  }
+
+  /// Takes what the probabilities say where nothing else is said, and counts those that say something else.
+  void weigh(TaskPrediction& one, bool is_decided, const std::string& where) {
+    const auto& shares = one.probabilities;
+    const bool has_several = kind == TaskKind::multilabel;
+    if (is_decided) {
+      if (contradicts(has_several ? one.labels : std::vector{one.label}, shares)) add_to(contradicted, where);
+    } else if (has_several) {
+      for (size_t id = 0; id < shares.size(); ++id)
+        if (shares[id] > 0.5) one.labels.push_back(static_cast<int64_t>(id));
+    } else {
+      one.label = std::ranges::max_element(shares) - shares.begin();
+    }
   }
 
   std::vector<double> probabilities(const json& value, const std::string& where) const {
@@ -185,6 +235,8 @@ struct Gathered {
     }
     require<DataError>(value.is_array(), where, ": the probabilities are no list and no object of labels");
     for (const auto& p : value) found_ones.push_back(number_of(p, where));
+    require<DataError>(kind == TaskKind::choice || std::ssize(found_ones) == labels.labels.size(), where, ": has ",
+                       found_ones.size(), " probabilities, and the task has ", labels.labels.size(), " labels");
     return found_ones;
   }
 };
@@ -208,6 +260,20 @@ const char* key_of(TaskKind kind) {
   return "label";
 }
 
+/// What an object says of all labels or candidates; null: nothing, or of a kind that has none.
+const json* shares_of(const json& object, TaskKind kind) {
+  const bool has_shares = kind == TaskKind::classification || kind == TaskKind::multilabel || kind == TaskKind::choice;
+  if (!has_shares || !object.is_object()) return nullptr;
+  for (const char* key : {"probabilities", "scores"})
+    if (object.contains(key) && !object[key].empty()) return &object[key];
+  return nullptr;
+}
+
+std::string or_shares(TaskKind kind) {
+  if (kind == TaskKind::choice) return ", or 'scores'";
+  return kind == TaskKind::classification || kind == TaskKind::multilabel ? ", or 'probabilities'" : "";
+}
+
 void read_json_lines(Gathered& gathered, PredictionFile& file) {
   LineReader lines(gathered.path, LoneReturn::ends_if_no_feeds, most_prediction_bytes);
   const char* key = key_of(gathered.kind);
@@ -216,14 +282,19 @@ void read_json_lines(Gathered& gathered, PredictionFile& file) {
     if (line.empty()) continue;
     const auto where = lines.where();
     const auto object = parse_json_line(line, where);
-    require<DataError>(object.is_object() && object.contains(key), where, ": a prediction of ", name_of(gathered.kind),
-                       " is an object with the key '", key, "'");
-    const auto at = object.contains("id") ? object["id"] : object.value("item", json(number));
-    const auto item = at.is_string() ? gathered.named(at.get<std::string>(), where)
-                                     : gathered.numbered(at.is_number_integer() ? at.get<int64_t>() : -1, where);
-    auto one = gathered.of_value(object[key], where);
-    for (const char* scores : {"probabilities", "scores"})
-      if (object.contains(scores)) one.probabilities = gathered.probabilities(object[scores], where);
+    const auto* shares = shares_of(object, gathered.kind);
+    const bool is_decided = object.is_object() && object.contains(key);
+    require<DataError>(is_decided || shares != nullptr, where, ": a prediction of ", name_of(gathered.kind),
+                       " is an object with the key '", key, "'", or_shares(gathered.kind));
+    const auto item = gathered.item_at(object, number, where);
+    auto one = is_decided ? gathered.of_value(object[key], where) : TaskPrediction{};
+    if (shares != nullptr) {
+      one.probabilities = gathered.probabilities(*shares, where);
+      gathered.weigh(one, is_decided, where);
+      const auto is_outside = [](double p) { return p < 0 || p > 1 + 1e-6; };  // numbers of 32 bits are rounded
+      if (object.contains("probabilities") && std::ranges::any_of(one.probabilities, is_outside))
+        Gathered::add_to(gathered.improbable, where);
+    }
     if (object.contains("no_answer") && object["no_answer"].is_number()) {
       one.no_answer = object["no_answer"].get<double>();
       ++with_margin;
@@ -257,16 +328,51 @@ void read_babylm(Gathered& gathered, const json& task) {
   }
 }
 
-void read_json_object(Gathered& gathered) {
+/// `'25', '26' and 3 more`
+std::string ids_in(const std::vector<std::string>& ids) {
+  constexpr size_t most = 10;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(ids.size(), most); ++i) names.push_back("'" + shortened(ids[i]) + "'");
+  return listed(names) + (ids.size() > most ? concat(" and ", ids.size() - most, " more") : "");
+}
+
+/// Notes questions without a prediction, and predictions without a question, both of which SQuAD's programs allow.
+void note_unpaired(const Gathered& gathered, const std::vector<std::string>& others, PredictionFile& file) {
+  std::vector<std::string> missing;
+  bool has_unanswerable = false;
+  for (size_t i = 0; i < gathered.items.size(); ++i) {
+    const auto& item = gathered.items[i];
+    if (!gathered.is_there[i]) missing.push_back(item.id);
+    const auto* gold = std::get_if<GoldAnswers>(&item.gold);
+    has_unanswerable |= gold && gold->answers.empty();
+  }
+  const auto all = gathered.items.size();
+  require<DataError>(missing.size() < all, gathered.path, ": has no prediction for any of the ",
+                     counted(all, "question"), " of the part, and ids that it does not have, ", ids_in(others));
+  if (!missing.empty())
+    file.notes.push_back(concat(
+        gathered.path, ": ", all - missing.size(), " of ", counted(all, "question"), " have a prediction; ",
+        missing.size(), missing.size() == 1 ? " has" : " have", " none, ", ids_in(missing),
+        has_unanswerable ? ", and figures leave them out" : ", and count as wrong", ", as SQuAD's program does"));
+  if (!others.empty())
+    file.notes.push_back(concat(gathered.path, ": ", counted(others.size(), "prediction"),
+                                " for questions that the part does not have, ", ids_in(others), "; ",
+                                others.size() == 1 ? "it counts nothing" : "they count nothing"));
+}
+
+void read_json_object(Gathered& gathered, PredictionFile& file) {
   const auto object = json_of_file(gathered.path);
   if (object.size() == 1 && object.begin()->is_object() && object.begin()->contains("predictions"))
     return read_babylm(gathered, *object.begin());
+  std::vector<std::string> others;
   for (const auto& [id, value] : object.items()) {
     const auto where = concat(gathered.path, ": '", id, "'");
-    const auto at = gathered.item_of.find(id);
-    if (at == gathered.item_of.end() && gathered.kind == TaskKind::spans) continue;  // as SQuAD's programs
-    gathered.put(gathered.named(id, where), gathered.of_value(value, where), where);
+    if (gathered.kind == TaskKind::spans && !gathered.item_of.contains(id))
+      others.push_back(id);
+    else
+      gathered.put(gathered.named(id, where), gathered.of_value(value, where), where);
   }
+  if (gathered.kind == TaskKind::spans) note_unpaired(gathered, others, file);
 }
 
 /// Whether a line names columns, the last of which has the predictions: those of GLUE, and what `cloze predict` writes.
@@ -360,18 +466,24 @@ void read_no_answer(const std::string& path, Gathered& gathered, PredictionFile&
 
 PredictionFile read_predictions(const std::string& path, TaskKind kind, const std::vector<TaskItem>& items,
                                 const TaskLabels& labels, const std::string& no_answer) {
+  for (const auto* one : {&path, &no_answer}) {
+    std::error_code ignored;
+    require<DataError>(!std::filesystem::is_other(*one, ignored), *one,
+                       ": is a pipe or a device, and predictions are read from a file; write them to one");
+  }
   PredictionFile file;
   Gathered gathered(path, kind, items, labels);
   const bool is_object = uncompressed_name(path).ends_with(".json");
   if (is_json_lines(path))
     read_json_lines(gathered, file);
   else if (is_object)
-    read_json_object(gathered);
+    read_json_object(gathered, file);
   else
     read_lines(gathered);
   if (!(is_object && kind == TaskKind::spans)) gathered.require_all();
   if (!no_answer.empty()) read_no_answer(no_answer, gathered, file);
-  file.note = gathered.note();
+  const auto notes = gathered.notes();
+  file.notes.insert(file.notes.end(), notes.begin(), notes.end());
   file.predictions = std::move(gathered.found);
   return file;
 }

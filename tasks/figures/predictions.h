@@ -13,12 +13,15 @@ struct PredictionFile {
   std::vector<TaskPrediction> predictions{};
   std::vector<size_t> no_answer_order{};  ///< items in the order of the file of no-answer scores
   bool has_no_answer_scores = false;
-  std::string note{};  ///< a sentence about labels that the task does not have; empty: there are none
+  /// A sentence each about labels that the task does not have, probabilities that contradict a label or are none,
+  /// questions without a prediction and predictions without a question.
+  std::vector<std::string> notes{};
 };
 
 /// Reads predictions by the form of the file; `.gz` and `.xz` are decompressed.
 /// - JSON lines: {"item" | "id", and "label", "labels", "value", "tags", "choice" or "answer"}, with "probabilities" by
-///   label (a list or an object) or "scores" by candidate, and "no_answer". An item is its number in its part or its id
+///   label (a list or an object) or "scores" by candidate, which are enough by themselves, and "no_answer". An item is
+///   its number in its part or its id
 /// - JSON: {"ID": "answer"} of SQuAD; {"TASK": {"predictions": [{"id": "TASK_0", "pred": 1}]}} of BabyLM
 /// - lines: a label, labels with commas or spaces between, a value or the tags of an item each, the last of columns
 ///   that tabs part, below a header that calls it `prediction` or none; without that, tags of columns are one a line,
@@ -26,8 +29,8 @@ struct PredictionFile {
 /// Labels are names, as they stand in the task's files, or numbers of labels. Others are wrong predictions.
 ///
 /// no_answer  JSON file {"ID": score} of SQuAD's, or empty: none
-/// Throws DataError with the place for what is no prediction of the kind, doubled and unknown items, and items without
-/// one. Answers of SQuAD's form may be missing or more than items, as its programs allow.
+/// Throws DataError with the place for what is no prediction of the kind, doubled and unknown items, items without one,
+/// and a pipe or a device. Answers of SQuAD's form may be missing or more than items, as its programs allow.
 PredictionFile read_predictions(const std::string& path, TaskKind kind, const std::vector<TaskItem>& items,
                                 const TaskLabels& labels, const std::string& no_answer = "");
 

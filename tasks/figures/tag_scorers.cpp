@@ -14,19 +14,16 @@ namespace {
 
 const std::vector<int64_t>& gold_tags(const TaskItem& item) { return std::get<GoldLabels>(item.gold).ids; }
 
-/// A tag of a type that no label has, which no prediction can be right about: an entity of its own in any scheme.
-std::string unknown_tag(EntityScheme scheme) {
-  const char letter = scheme == EntityScheme::iobes                                  ? 'S'
-                      : scheme == EntityScheme::bilou                                ? 'U'
-                      : scheme == EntityScheme::ioe1 || scheme == EntityScheme::ioe2 ? 'E'
-                                                                                     : 'B';
-  return std::string(1, letter) + "-(unknown)";
-}
-
+/// The tags of words: names of labels, and of others what was written, of which types and borders are read, too.
 std::vector<std::string> written_tags(const std::vector<int64_t>& ids, const TaskLabels& labels,
-                                      const std::string& unknown) {
+                                      const std::vector<std::string>& unknown) {
   std::vector<std::string> tags;
-  for (const auto id : ids) tags.push_back(id == unknown_label ? unknown : labels.names[static_cast<size_t>(id)]);
+  size_t others = 0;
+  for (const auto id : ids)
+    if (id != unknown_label)
+      tags.push_back(labels.names[static_cast<size_t>(id)]);
+    else  // a run of an earlier version has not kept what was written
+      tags.push_back(others < unknown.size() ? unknown[others++] : "B-(unknown)");
   return tags;
 }
 
@@ -39,16 +36,17 @@ struct EntityCounts {
   std::vector<std::vector<TypeCounts>> texts{};
 };
 
-EntityCounts count_entities(const ScoredItems& scored, EntityScheme scheme, bool is_strict) {
+EntityCounts count_entities(const ScoredItems& scored, TagScheme scheme, bool is_strict) {
   std::map<std::string, uint32_t> numbers;
   EntityCounts entity_counts;
-  const auto read = [&](const std::vector<int64_t>& ids, const std::string& unknown) {
+  const auto read = [&](const std::vector<int64_t>& ids, const std::vector<std::string>& unknown) {
     const auto tags = written_tags(ids, *scored.labels, unknown);
     return is_strict ? strict_entities(tags, scheme) : entities_of(tags);
   };
   for (size_t i = 0; i < scored.size(); ++i) {
-    const auto gold = read(gold_tags(*scored.items[i]), unknown_tag(scheme));
-    const auto predicted = read(scored.predictions[i]->labels, "O");
+    const auto& item_gold = std::get<GoldLabels>(scored.items[i]->gold);
+    const auto gold = read(item_gold.ids, item_gold.unknown);
+    const auto predicted = read(scored.predictions[i]->labels, scored.predictions[i]->unknown);
     std::map<uint32_t, LabelCounts> counts;
     const auto of = [&](const Entity& entity) -> LabelCounts& {
       return counts[numbers.try_emplace(entity.type, static_cast<uint32_t>(numbers.size())).first->second];
@@ -81,9 +79,9 @@ std::vector<LabelCounts> sums_of(const std::vector<std::vector<TypeCounts>>& tex
   return sums;
 }
 
-EntityScheme chosen_scheme(const ScoredItems& scored) {
+TagScheme chosen_scheme(const ScoredItems& scored) {
   const auto named = scored.options->scheme;
-  return named == EntityScheme::automatic ? scheme_of(scored.labels->names) : named;
+  return named == TagScheme::none ? scheme_of(scored.labels->names) : named;
 }
 
 /// Precision, recall and F1 of all entities; F1 as the mean over types that occur, and weighted by their entities.
@@ -135,7 +133,7 @@ TaskScorer word_scorer(const ScoredItems& scored) {
 TaskScorer entity_scorer(const ScoredItems& scored) {
   TaskScorer scorer;
   const auto scheme = chosen_scheme(scored);
-  const bool has_strict = scheme != EntityScheme::automatic;
+  const bool has_strict = scheme != TagScheme::none;
   auto loose = count_entities(scored, scheme, false);
   auto strict = has_strict ? count_entities(scored, scheme, true) : EntityCounts{};
   strict.texts.resize(scored.size());

@@ -7,19 +7,7 @@
 
 namespace cloze {
 
-MetricOptions metric_options(const Task& task) {
-  MetricOptions options;
-  switch (task.config.data.scheme) {
-    case TagScheme::none:
-      break;
-    case TagScheme::bio:
-      options.scheme = EntityScheme::iob2;
-      break;
-    case TagScheme::bioes:
-      options.scheme = EntityScheme::iobes;
-  }
-  return options;
-}
+MetricOptions metric_options(const Task& task) { return {.scheme = task.config.data.scheme}; }
 
 namespace {
 

@@ -40,6 +40,7 @@ struct ScoredItems {
   const TaskLabels* labels = nullptr;
   const MetricOptions* options = nullptr;
   SquadVersion squad = SquadVersion::automatic;  ///< of all items, also where these are some of them
+  std::string unjudged{};                        ///< why no figure is of any use; empty: they are
   size_t size() const { return items.size(); }
 };
 

@@ -24,8 +24,19 @@ struct RankedNumbers {
     for (size_t at = 0; at < order.size(); ++at)
       ends_tie.push_back(at + 1 == order.size() || numbers[order[at]] != numbers[order[at + 1]]);
     is_constant = order.empty() || numbers[order.front()] == numbers[order.back()];
-    const double mean = std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size());
+    scale(centred);
+    const double mean = std::accumulate(centred.begin(), centred.end(), 0.0) / static_cast<double>(numbers.size());
     for (auto& number : centred) number -= mean;
+    scale(centred);
+  }
+
+  /// Divides by the power of two below the largest, so that squares are numbers; no correlation changes by a bit.
+  static void scale(std::vector<double>& numbers) {
+    double most = 0;
+    for (const auto number : numbers) most = std::max(most, std::abs(number));
+    if (most == 0) return;
+    const int exponent = std::ilogb(most);
+    for (auto& number : numbers) number = std::scalbn(number, -exponent);
   }
 
   /// Twice the middle ranks, less that of the middle, when item i occurs weights[i] times.
@@ -114,7 +125,7 @@ TaskScorer value_scorer(const ScoredItems& scored) {
   std::iota(scorer.cell_of.begin(), scorer.cell_of.end(), 0u);
   scorer.metrics = {{.name = "pearson", .undefined = constant, .count = n},
                     {.name = "spearman", .undefined = constant, .count = n},
-                    {.name = "mse", .count = n}};
+                    {.name = "mse", .undefined = "a squared error is beyond the largest number", .count = n}};
   scorer.values = [cells = std::move(cells)](std::span<const int64_t> weights, std::span<double> values) {
     cells.score(weights, values);
   };

@@ -163,10 +163,21 @@ class TableRecords final : public RecordReader {
   bool begin() {
     if (!read()) return false;
     count_ = line_.size();
+    if (has_numbers_for_names()) names_columns_ = true;
     if (names_columns_)
       for (auto& name : line_) name = without_white_space_around(name);
     for (const auto& column : source_.columns) columns_.push_back(find(column));
     holds_first_ = !names_columns_;
+    return true;
+  }
+
+  /// Whether the first line is 0, 1, 2, ..., after an empty cell of row numbers or not, as pandas names columns that
+  /// have no names.
+  bool has_numbers_for_names() const {
+    const size_t first = !line_.empty() && line_.front().empty() ? 1 : 0;
+    if (line_.size() < first + 2) return false;
+    for (size_t i = first; i < line_.size(); ++i)
+      if (without_white_space_around(line_[i]) != std::to_string(i - first)) return false;
     return true;
   }
 

@@ -29,6 +29,12 @@ const std::string& text_member(const json& object, const char* key, const std::s
   return text;
 }
 
+/// The id of a question, which may be a whole number.
+std::string id_of(const json& question, const std::string& where) {
+  const bool is_number = question.is_object() && question.contains("id") && question["id"].is_number_integer();
+  return is_number ? json_text(question["id"]) : text_member(question, "id", where);
+}
+
 /// Whether a question has no answer by its own word.
 bool is_said_impossible(const json& question, const std::string& where) {
   if (!question.contains("is_impossible")) return false;
@@ -95,7 +101,7 @@ void read_squad(const std::string& file, BadRecords& bad, const std::function<vo
       const CodePoints places(context);
       for (const auto& question : member(paragraph, "qas", list, place)) {
         const auto at = concat(file, ", question ", ++number);
-        TaskItem item{.id = text_member(question, "id", at), .line = number, .group = title};
+        TaskItem item{.id = id_of(question, at), .line = number, .group = title};
         const auto which = concat(at, " ('", shortened(item.id), "')");
         item.text = text_member(question, "question", at);
         item.second = context;

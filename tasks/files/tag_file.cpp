@@ -47,15 +47,66 @@ struct PhraseTag {
   std::string_view type{};
 };
 
+/// Which letters a scheme has, and what they ask of neighbours.
+struct SchemeForm {
+  std::string_view letters{};
+  bool begins = true;  ///< I and E follow a tag of their phrase
+  bool ends = false;   ///< B and I are followed by one
+};
+
+SchemeForm form_of(TagScheme scheme) {
+  using enum TagScheme;
+  switch (scheme) {
+    case none:
+    case bio:
+      break;
+    case bioes:
+      return {.letters = "BIES", .ends = true};
+    case bmes:
+      return {.letters = "BMES", .ends = true};
+    case bilou:
+      return {.letters = "BILU", .ends = true};
+    case iob1:
+      return {.letters = "BI", .begins = false};
+    case ioe1:
+      return {.letters = "IE", .begins = false};
+    case ioe2:
+      return {.letters = "IE", .begins = false, .ends = true};
+  }
+  return {.letters = "BI"};
+}
+
+/// `O, B-TYPE or I-TYPE`
+std::string forms_of_tags(std::string_view letters) {
+  std::string text = "O";
+  for (size_t i = 0; i < letters.size(); ++i)
+    text += concat(i + 1 < letters.size() ? ", " : " or ", letters[i], "-TYPE");
+  return text;
+}
+
+/// A tag with the letters of BIOES. A letter alone has no type, as where there is one kind of phrase.
 PhraseTag phrase_tag(const std::string& tag, TagScheme scheme, const std::string& where) {
   if (tag == "O") return {'O', {}};
-  const std::string_view letters = scheme == TagScheme::bio ? "BI" : "BIES";
-  const bool is_one = tag.size() > 2 && tag[1] == '-' && letters.find(tag[0]) != letters.npos;
-  if (!is_one)
-    fail<DataError>(where, ": tag '", shortened(tag), "' is none of ", name_of(scheme),
-                    scheme == TagScheme::bio ? ", O, B-TYPE or I-TYPE" : ", O, B-TYPE, I-TYPE, E-TYPE or S-TYPE",
-                    "; name another `data.scheme` or `data.label`");
-  return {tag[0], std::string_view(tag).substr(2)};
+  const auto letters = form_of(scheme).letters;
+  const bool has_form = !tag.empty() && (tag.size() == 1 || (tag.size() > 2 && tag[1] == '-'));
+  if (!has_form || letters.find(tag[0]) == letters.npos)
+    fail<DataError>(where, ": tag '", shortened(tag), "' is none of ", scheme, ", ", forms_of_tags(letters),
+                    "; name another `data.scheme` or `data.label`, or name tags that are numbers with `labels`");
+  const char letter = tag[0];
+  const char as_bioes = letter == 'M' ? 'I' : letter == 'L' ? 'E' : letter == 'U' ? 'S' : letter;
+  return {as_bioes, std::string_view(tag).substr(std::min<size_t>(tag.size(), 2))};
+}
+
+/// The columns of the first word, which lines of comments need not have; 0 for a file without one.
+size_t columns_of_words(const std::string& file) {
+  LineReader lines(file);
+  std::vector<std::string_view> cells;
+  for (std::string_view line; lines.next(line);) {
+    if (ends_sentence(line) || line[0] == '#' || line.starts_with("-DOCSTART-")) continue;
+    split_columns(line, cells);
+    return cells.size();
+  }
+  return 0;
 }
 
 }  // namespace
@@ -68,10 +119,11 @@ TagFile::TagFile(const std::string& file, const TaskDataConfig& data, TaskFormat
                        : is_conllu_       ? "form"
                                           : "0",
                        is_conllu_, "data.text")),
-      tag_(tag_column(!data.label.empty() ? data.label
+      tag_(tag_column(!data.label.empty() ? data.label.front()
                       : is_conllu_        ? "upos"
                                           : "-1",
-                      is_conllu_, "data.label")) {}
+                      is_conllu_, "data.label")),
+      count_(is_conllu_ ? 0 : columns_of_words(file)) {}
 
 std::string_view TagFile::cell(int64_t position) const {
   const auto size = static_cast<int64_t>(cells_.size());
@@ -88,11 +140,21 @@ bool TagFile::has_tags() const {
   return needs_tags_ || (tag >= 0 && tag < size && tag != from_first(word_));
 }
 
+/// Whether a line before the words of a sentence is no word: with other columns than words have, or `# KEY = VALUE`.
+bool TagFile::is_comment(std::string_view line) const {
+  if (line[0] != '#') return false;
+  const auto is_sign = [&](size_t i) { return i < cells_.size() && cells_[i] == "="; };
+  return is_conllu_ || cells_.size() != count_ || is_sign(1) || is_sign(2);
+}
+
 /// Adds the word of a line; false for a line that has none.
 bool TagFile::add(std::string_view line, TaggedSentence& sentence) {
   require_utf8(line, [&] { return lines_.where(); });
-  if (is_conllu_ && line[0] == '#') return false;
   split_columns(line, cells_);
+  if ((is_conllu_ || sentence.words.empty()) && is_comment(line)) {
+    if (!is_conllu_ && comments_.count++ == 0) comments_.first = lines_.where();
+    return false;
+  }
   if (!is_conllu_ && cells_[0] == "-DOCSTART-") return false;
   if (count_ == 0) count_ = cells_.size();
   if (cells_.size() != count_)
@@ -102,7 +164,7 @@ bool TagFile::add(std::string_view line, TaggedSentence& sentence) {
   if (sentence.words.empty()) sentence.line = lines_.number;
   sentence.words.emplace_back(cell(word_));
   if (!has_tags()) return true;
-  sentence.tags.emplace_back(cell(tag_));
+  sentence.tags.emplace_back(without_white_space_around(cell(tag_)));
   if (sentence.tags.back().empty())
     fail<DataError>(lines_.where(), ": the word '", shortened(sentence.words.back()),
                     "' has an empty tag; give it one");
@@ -122,6 +184,7 @@ bool TagFile::next(TaggedSentence& sentence) {
 
 void TagCheck::add(const std::vector<std::string>& tags, const std::string& where) {
   if (scheme_ == TagScheme::none) return;
+  const auto form = form_of(scheme_);
   PhraseTag before{'O', {}};
   const auto is_open = [&](const PhraseTag& tag) {  // the phrase goes on after it, or may
     return tag.letter == 'B' || tag.letter == 'I';
@@ -132,12 +195,11 @@ void TagCheck::add(const std::vector<std::string>& tags, const std::string& wher
   for (const auto& text : tags) {
     const auto tag = phrase_tag(text, scheme_, where);
     const bool goes_on = tag.letter == 'I' || tag.letter == 'E';
-    const bool must_go_on = scheme_ == TagScheme::bioes && is_open(before);
-    const bool fits = is_open(before) && before.type == tag.type;
-    if ((goes_on && !fits) || (must_go_on && !goes_on)) note(text);
+    const bool fits = goes_on && is_open(before) && before.type == tag.type;
+    if ((form.begins && goes_on && !fits) || (form.ends && is_open(before) && !fits)) note(text);
     before = tag;
   }
-  if (scheme_ == TagScheme::bioes && is_open(before)) note(tags.back());
+  if (form.ends && is_open(before)) note(tags.back());
 }
 
 std::string TagCheck::note() const {

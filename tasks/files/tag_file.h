@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "data/reading/line_reader.h"
+#include "tasks/files/records.h"
 #include "tasks/task_config.h"
 
 namespace cloze {
@@ -15,7 +16,8 @@ struct TaggedSentence {
 };
 
 /// Sentences between empty lines, of which lines of white space are some; `-DOCSTART-`, which marks documents, is no
-/// sentence. In CoNLL-U comments, words of several (`3-4`) and those that are not there (`8.1`) are none.
+/// sentence. Nor are comments before a sentence: lines that begin with `#` and have other columns than words, or are
+/// `# KEY = VALUE`. In CoNLL-U words of several (`3-4`) and those that are not there (`8.1`) are none, too.
 class TagFile {
  public:
   /// Columns by position, those of CoNLL-U also by name (`form`, `upos`). An empty one is the usual: the first or
@@ -26,9 +28,12 @@ class TagFile {
   /// UTF-8.
   bool next(TaggedSentence& sentence);
   const std::string& name() const { return lines_.name; }
+  /// Lines that were left out as comments so far; those of CoNLL-U are not counted.
+  const BadRecords& comments() const { return comments_; }
 
  private:
   bool add(std::string_view line, TaggedSentence& sentence);
+  bool is_comment(std::string_view line) const;
   std::string_view cell(int64_t position) const;
   bool has_tags() const;
 
@@ -36,7 +41,8 @@ class TagFile {
   bool is_conllu_, needs_tags_;
   int64_t word_, tag_;
   std::vector<std::string_view> cells_;
-  size_t count_ = 0;  // of the cells of the first line
+  size_t count_ = 0;  // of the cells of a word
+  BadRecords comments_{};
 };
 
 /// Tags that mark no whole phrase, among those of one sentence after another.

@@ -29,7 +29,11 @@ constexpr const char* again = "; restore it, or fine-tune again in another folde
 
 json json_of_gold(const Gold& gold) {
   if (const auto* one = std::get_if<GoldLabel>(&gold)) return {{"label", one->id}};
-  if (const auto* several = std::get_if<GoldLabels>(&gold)) return {{"labels", several->ids}};
+  if (const auto* several = std::get_if<GoldLabels>(&gold)) {
+    json found{{"labels", several->ids}};
+    if (!several->unknown.empty()) found["unknown"] = several->unknown;
+    return found;
+  }
   if (const auto* number = std::get_if<GoldValue>(&gold)) return {{"value", number->value}};
   const auto* spans = std::get_if<GoldAnswers>(&gold);
   if (!spans) return {};
@@ -41,7 +45,8 @@ json json_of_gold(const Gold& gold) {
 Gold saved_gold(const json& found) {
   if (found.is_null()) return NoGold{};
   if (found.contains("label")) return GoldLabel{found.at("label")};
-  if (found.contains("labels")) return GoldLabels{found.at("labels")};
+  if (found.contains("labels"))
+    return GoldLabels{found.at("labels"), found.value("unknown", std::vector<std::string>{})};
   if (found.contains("value")) return GoldValue{found.at("value")};
   GoldAnswers answers;
   for (const auto& answer : found.at("answers")) answers.answers.push_back({answer.at("text"), answer.at("begin")});
@@ -174,6 +179,20 @@ class PartWriter {
   std::unique_ptr<ShardWriter> writer_{};
 };
 
+json json_of_labels(const TaskLabels& labels) { return {{"names", labels.names}, {"written", labels.written}}; }
+
+TaskLabels saved_labels(const json& found) { return {.names = found.at("names"), .written = found.at("written")}; }
+
+/// What `labels` of the task file says, in its order.
+TaskLabels labels_in_file(const TaskConfig& config) {
+  TaskLabels labels;
+  for (const auto& [written, name] : config.labels.items) {
+    labels.names.push_back(name.text);
+    labels.written.push_back(written);
+  }
+  return labels;
+}
+
 json json_of_task(const Task& task) {
   auto config = task.config;
   config.labels.items.clear();  // as lists, which keep every text as it is
@@ -181,7 +200,8 @@ json json_of_task(const Task& task) {
   for (const auto* part : {&task.train, &task.valid, &task.test}) files[part->name] = part->file;
   return {{"file", task.file},
           {"config", to_yaml(config)},
-          {"labels", {{"names", task.labels.names}, {"written", task.labels.written}}},
+          {"labels", json_of_labels(task.labels)},
+          {"labels_in_file", json_of_labels(labels_in_file(task.config))},
           {"files", files},
           {"chosen_on_test", task.is_chosen_on_test},
           {"notes", task.notes}};
@@ -189,13 +209,16 @@ json json_of_task(const Task& task) {
 
 Task task_of(const json& found, const std::string& where) {
   Task task{.config = decode<TaskConfig>(ConfigTree::parse(found.at("config"), where)), .file = found.at("file")};
-  task.labels = {.names = found.at("labels").at("names"), .written = found.at("labels").at("written")};
-  require<DataError>(task.labels.names.size() == task.labels.written.size(), where, ": is damaged", again);
-  for (int64_t id = 0; id < task.labels.size(); ++id) {
+  task.labels = saved_labels(found.at("labels"));
+  auto in_file = found.contains("labels_in_file") ? saved_labels(found.at("labels_in_file")) : TaskLabels{};
+  if (in_file.names.empty()) in_file = task.labels;
+  for (const auto* labels : {&task.labels, &in_file})
+    require<DataError>(labels->names.size() == labels->written.size(), where, ": is damaged", again);
+  for (size_t i = 0; i < in_file.names.size(); ++i) {
     ConfigNode name;
     name.type = ConfigNode::Type::scalar;
-    name.text = task.labels.names[static_cast<size_t>(id)];
-    task.config.labels.items.emplace_back(task.labels.written[static_cast<size_t>(id)], std::move(name));
+    name.text = in_file.names[i];
+    task.config.labels.items.emplace_back(in_file.written[i], std::move(name));
   }
   for (auto* part : {&task.train, &task.valid, &task.test}) {
     part->name = part == &task.train ? "train" : part == &task.valid ? "valid" : "test";

@@ -119,3 +119,24 @@ TEST_CASE("two sets of predictions are compared on the same items") {
   CHECK(same.figures.front().low == 0);
   CHECK(same.mcnemar == 1);
 }
+
+TEST_CASE("an interval of figures of 1 or 0 knows how many items they are of") {
+  DrawnItems all;
+  all.labels = {.names = {"no", "yes"}, .written = {"no", "yes"}};
+  for (int64_t i = 0; i < 100; ++i) {
+    all.items.push_back({.id = std::to_string(i), .gold = GoldLabel{i < 20}});
+    all.predictions.push_back({.label = i < 20});
+  }
+  const auto right = metrics_of(TaskKind::classification, all.items, all.labels, all.predictions);
+  const auto of_items = wilson(100, 100), of_positives = wilson(20, 20);
+  CHECK(figure_of(right, "accuracy")->low == of_items.low);
+  CHECK(figure_of(right, "f1")->low == of_positives.low);
+  CHECK(figure_of(right, "f1")->high == of_positives.high);
+  CHECK(figure_of(right, "recall")->low == of_positives.low);
+  CHECK(figure_of(right, "f1_macro")->low == of_items.low);
+  CHECK(figure_of(right, "mcc")->low == 2 * of_items.low - 1);
+  for (auto& prediction : all.predictions) prediction.label = 1 - prediction.label;
+  const auto wrong = metrics_of(TaskKind::classification, all.items, all.labels, all.predictions);
+  CHECK(figure_of(wrong, "f1")->value == 0);
+  CHECK(figure_of(wrong, "f1")->high == wilson(0, 100).high);
+}

@@ -184,17 +184,17 @@ TEST_CASE("entities that begin with I count by default and not where the scheme 
 
 TEST_CASE("an entity ends where its type changes, or where E or S says so") {
   CHECK((entities_of({"I-a", "I-b", "E-b", "S-b"}) == std::vector<Entity>{{"a", 0, 1}, {"b", 1, 3}, {"b", 3, 4}}));
-  CHECK((strict_entities({"B-a", "E-a", "I-a", "S-b", "B-b"}, EntityScheme::iobes) ==
+  CHECK((strict_entities({"B-a", "E-a", "I-a", "S-b", "B-b"}, TagScheme::bioes) ==
          std::vector<Entity>{{"a", 0, 2}, {"b", 3, 4}}));
-  CHECK((strict_entities({"I-a", "E-a", "E-b"}, EntityScheme::ioe2) == std::vector<Entity>{{"a", 0, 2}, {"b", 2, 3}}));
+  CHECK((strict_entities({"I-a", "E-a", "E-b"}, TagScheme::ioe2) == std::vector<Entity>{{"a", 0, 2}, {"b", 2, 3}}));
 }
 
 TEST_CASE("the scheme is told by the letters of the tags") {
-  CHECK((scheme_of({"O", "B-a", "I-a"}) == EntityScheme::iob2));
-  CHECK((scheme_of({"O", "B-a", "E-a", "S-a"}) == EntityScheme::iobes));
-  CHECK((scheme_of({"O", "I-a", "E-a"}) == EntityScheme::ioe2));
-  CHECK((scheme_of({"O", "U-a", "L-a", "B-a"}) == EntityScheme::bilou));
-  CHECK((scheme_of({"O", "I-a"}) == EntityScheme::automatic));
+  CHECK((scheme_of({"O", "B-a", "I-a"}) == TagScheme::bio));
+  CHECK((scheme_of({"O", "B-a", "E-a", "S-a"}) == TagScheme::bioes));
+  CHECK((scheme_of({"O", "I-a", "E-a"}) == TagScheme::ioe2));
+  CHECK((scheme_of({"O", "U-a", "L-a", "B-a"}) == TagScheme::bilou));
+  CHECK((scheme_of({"O", "I-a"}) == TagScheme::none));
   CHECK_FALSE(are_entity_tags({"NOUN", "X"}));
 }
 
@@ -214,4 +214,55 @@ TEST_CASE("predictions that do not fit the items are refused") {
   const std::vector<TaskItem> two_words{{.id = "s", .gold = GoldLabels{{0, 0}}}};
   CHECK_THROWS_WITH(values_of(TaskKind::tagging, two_words, twelve.labels, {{.labels = {0}}}),
                     "the prediction for item 's' has 1 tags, but the item has 2 words; each has one tag");
+}
+
+TEST_CASE("correlations are the same at any scale of the numbers, and an error without bound has none") {
+  const std::vector<double> gold{1, 2.5, 2.5, 4, 3.25, 5}, predicted{1.5, 2, 2.75, 3.5, 3.5, 4.125};
+  const auto near = of_numbers(gold, predicted);
+  for (const double scale : {1e-170, 1e-300, 1e170, 1e300}) {
+    auto far = predicted;
+    for (auto& value : far) value *= scale;
+    const auto found = of_numbers(gold, far);
+    check_close(figure_of(found, "pearson")->value, figure_of(near, "pearson")->value.value());
+    check_close(figure_of(found, "spearman")->value, figure_of(near, "spearman")->value.value());
+    CHECK(figure_of(found, "mse")->value.has_value() == (scale < 1));
+  }
+}
+
+TEST_CASE("entities are read from tags that no label is, in what is right and in what is predicted") {
+  // seqeval 1.2.2: f1_score([["B-a", "I-a", "O"], ["B-l", "I-l"], ["B-a", "I-l", "O"]],
+  //                         [["B-a", "I-a", "O"], ["O", "O"], ["B-a", "O", "O"]]) = 2/3
+  TaggedCase texts({"B-a", "I-a", "O"}, {{"B-a", "I-a", "O"}, {"O", "O"}, {"B-a", "O", "O"}},
+                   {{"B-a", "I-a", "O"}, {"O", "O"}, {"B-a", "O", "O"}});
+  texts.items[1].gold = GoldLabels{.ids = {unknown_label, unknown_label}, .unknown = {"B-l", "I-l"}};
+  texts.items[2].gold = GoldLabels{.ids = {0, unknown_label, 2}, .unknown = {"I-l"}};
+  const auto figures = texts.figures();
+  check_close(figure_of(figures, "f1")->value, 2.0 / 3);
+  CHECK(figures.per_label.back().label == "l");
+  CHECK(figures.per_label.back().gold == 2);
+  TaggedCase predicted({"B-a", "I-a", "O"}, {{"B-a", "O"}, {"B-a", "I-a"}}, {{"B-a", "O"}, {"B-a", "O"}});
+  for (auto& prediction : predicted.predictions) prediction.labels[1] = unknown_label, prediction.unknown = {"B-l"};
+  check_close(figure_of(predicted.figures(), "precision")->value, 0.25);
+}
+
+TEST_CASE("M of BMES goes on as I does, and a segmentation has no types") {
+  CHECK((entities_of({"B", "M", "E", "S", "B", "E"}) == std::vector<Entity>{{"_", 0, 3}, {"_", 3, 4}, {"_", 4, 6}}));
+  CHECK((strict_entities({"B-a", "M-a", "E-a", "M-a", "S-b"}, TagScheme::bmes) ==
+         std::vector<Entity>{{"a", 0, 3}, {"b", 4, 5}}));
+  CHECK((scheme_of({"O", "B-a", "M-a", "E-a", "S-a"}) == TagScheme::bioes));
+  CHECK(are_entity_tags({"B", "M", "E", "S"}));
+}
+
+TEST_CASE("of items most of whose labels are unknown there is no figure, and the reason stands there") {
+  const LabelledCase hidden({unknown_label, unknown_label, 0}, {0, 1, 0}, 2);
+  const auto figures = metrics_of(TaskKind::classification, hidden.items, hidden.labels, hidden.predictions);
+  for (const auto& figure : figures.figures) {
+    CHECK_FALSE(figure.value.has_value());
+    CHECK_FALSE(figure.low.has_value());
+    CHECK(figure.reason == "2 of 3 labels are none that the training part has");
+  }
+  CHECK_FALSE(hidden.value("accuracy").has_value());
+  const auto draws =
+      figure_on_draws(TaskKind::classification, hidden.items, hidden.labels, hidden.predictions, "accuracy");
+  CHECK(std::isnan(draws.value));
 }

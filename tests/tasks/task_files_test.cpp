@@ -284,3 +284,181 @@ TEST_CASE("answers stand in JSON lines as lists of answers, or as columns", "[ta
   CHECK(std::get<GoldAnswers>(task.train.items[0].gold).answers == std::vector<AnswerSpan>{{"Ann", 7}});
   CHECK(std::get<GoldAnswers>(task.train.items[1].gold).answers == std::vector<AnswerSpan>{{"It", 0}});
 }
+
+TEST_CASE("white space around labels is no part of them, in files and in `labels`", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("t.csv", "text,label\none,pos\ntwo,pos \nthree,\" neg\"\nfour,neg\u00A0\nfive,skip \n");
+  const auto parts = "data: {train: t.csv, valid: test, test: t.csv, text: text, label: label, skip_labels: \" skip\"}";
+  CHECK(folder.open(mood_task + parts).labels.names == std::vector<std::string>{"neg", "pos"});
+  const auto named = folder.open(mood_task + parts + "\nlabels: {\"pos \": good, neg: bad}");
+  CHECK(label_ids(named.train) == std::vector<int64_t>{0, 0, 1, 1});
+  CHECK_THAT(folder.fault(mood_task + parts + "\nlabels: {\"pos \": good, pos: bad}"),
+             Contains("'labels' has 'pos' twice, white space around it aside; keep one of them"));
+  folder.write("t.jsonl", "{\"tokens\": [\"a\", \"b\"], \"tags\": [\"X \", \" Y\"]}\n");
+  const auto tags = folder.open(
+      "task: t\nkind: tagging\ndata: {train: t.jsonl, valid: test, test: t.jsonl, text: tokens, label: tags}");
+  CHECK(tags.labels.names == std::vector<std::string>{"X", "Y"});
+}
+
+namespace {
+
+const std::string several =
+    "task: t\nkind: multilabel\ndata: {train: t.jsonl, valid: test, test: t.jsonl, text: text, ";
+
+/// A line of JSON for each list.
+std::string lines_of_lists(const std::vector<std::string>& lists) {
+  std::string text;
+  for (const auto& list : lists) text += "{\"text\": \"a\", \"labels\": " + list + "}\n";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("lists of 0 and 1 have a place for each label that `labels` names", "[tasks]") {
+  const TaskFolder folder;
+  const auto yaml = several + "label: labels}\n";
+  folder.write("t.jsonl", lines_of_lists({"[1, 0, 1]", "[0.0, 1.0, 0.0]", "[true, true, false]", "[0, 0, 0]"}));
+  CHECK_THAT(folder.fault(yaml),
+             Contains("t.jsonl:1: has 3 numbers 0 and 1, one in the place of each label; name so many, in this order, "
+                      "with `labels`: {FIRST: FIRST, SECOND: SECOND}"));
+  const auto task = folder.open(yaml + "labels: {joy: joy, fear: fear, anger: anger}");
+  CHECK(gold_ids(task.train.items[0]) == std::vector<int64_t>{0, 2});
+  CHECK(gold_ids(task.train.items[1]) == std::vector<int64_t>{1});
+  CHECK(gold_ids(task.train.items[2]) == std::vector<int64_t>{0, 1});
+  CHECK(gold_ids(task.train.items[3]).empty());
+  const auto numbered = folder.open(yaml + "labels: {\"0\": joy, \"1\": fear, \"2\": anger}");
+  CHECK(gold_ids(numbered.train.items[0]) == std::vector<int64_t>{0, 2});
+  folder.write("t.jsonl", lines_of_lists({"[1, 0]", "[0, 1]"}));
+  CHECK_THAT(folder.fault(yaml), Contains("t.jsonl: every item has all labels, '0', '1', of which nothing can be "
+                                          "learned; if these are lists of 0 and 1, one in the place of each label"));
+  CHECK(gold_ids(folder.open(yaml + "labels: {yes: yes, no: no}").train.items[1]) == std::vector<int64_t>{1});
+  folder.write("t.jsonl", lines_of_lists({"[1, 0]", "[0]", "[]"}));
+  CHECK(gold_ids(folder.open(yaml + "labels: {\"0\": a, \"1\": b}").train.items[0]) == std::vector<int64_t>{0, 1});
+}
+
+TEST_CASE("columns of 0 and 1 are labels, in the order in which they are named", "[tasks]") {
+  const TaskFolder folder;
+  const std::string yaml =
+      "task: t\nkind: multilabel\ndata: {train: t.csv, valid: test, test: t.csv, text: text, label: [toxic, insult]}";
+  folder.write("t.csv", "text,insult,toxic\na,0,1\nb,True,1.0\nc,0,0\n");
+  const auto task = folder.open(yaml);
+  CHECK(task.labels.names == std::vector<std::string>{"toxic", "insult"});
+  CHECK(gold_ids(task.train.items[0]) == std::vector<int64_t>{0});
+  CHECK(gold_ids(task.train.items[1]) == std::vector<int64_t>{0, 1});
+  CHECK(gold_ids(task.train.items[2]).empty());
+  CHECK(folder.open(yaml + "\nlabels: {insult: rude, toxic: bad}").labels.names ==
+        std::vector<std::string>{"rude", "bad"});
+  CHECK_THAT(folder.fault(yaml + "\nlabels: {insult: rude, tocsic: bad}"),
+             Contains("'labels' names 'tocsic', and is no column of 'data.label', toxic, insult; name those"));
+  folder.write("t.csv", "text,insult,toxic\na,0,2\n");
+  CHECK_THAT(folder.fault(yaml), Contains("t.csv:2: 'toxic' is '2'; a column of `data.label`, of which there are "
+                                          "several, has 1 where an item has the label, else 0"));
+  CHECK_THAT(folder.fault(mood_task + "data: {train: t.csv, test: t.csv, text: text, label: [toxic, insult]}"),
+             Contains("'data.label' names 2 columns, and 'kind' is classification; columns of 0 and 1"));
+}
+
+TEST_CASE("lists as Python prints them are told from labels", "[tasks]") {
+  const TaskFolder folder;
+  const std::string yaml =
+      "task: t\nkind: multilabel\ndata: {train: t.tsv, valid: test, test: t.tsv, text: text, label: labels}";
+  for (const std::string list : {"['a', 'b']", "[1, 0]", "[]", "[ \"a\" ]"}) {
+    folder.write("t.tsv", "text\tlabels\none\t" + list + "\n");
+    CHECK_THAT(folder.fault(yaml), Contains("t.tsv:2: '" + list +
+                                            "' is a list as Python prints it; write the labels "
+                                            "with `label_separator` between them, or write JSON lines"));
+  }
+  folder.write("t.tsv", "text\tlabels\none\t[x], [y]\ntwo\t[x]\n");
+  CHECK(folder.open(yaml).labels.names == std::vector<std::string>{"[x]", "[y]"});
+}
+
+TEST_CASE("a first line of the numbers of columns is one of names", "[tasks]") {
+  const TaskFolder folder;
+  const auto parts = "data: {train: t.csv, valid: test, test: t.csv, text: 0, label: 1}";
+  for (const std::string names : {"0,1", ",0,1", "\"0\",\"1\""}) {
+    const std::string before = names[0] == ',' ? "7," : "";
+    folder.write("t.csv", names + "\n" + before + "one,x\n" + before + "two,y\n");
+    const auto task = folder.open(mood_task + parts);
+    REQUIRE(task.train.items.size() == 2);
+    CHECK(task.train.items[0].text == "one");
+    CHECK_FALSE(task.train.may_have_taken_header);
+  }
+  folder.write("t.csv", "1,0\n0,1\n");
+  CHECK(folder.open(mood_task + parts).train.items.size() == 2);
+}
+
+TEST_CASE("comments of column files are no words, and are counted", "[tasks]") {
+  const TaskFolder folder;
+  const std::string tagging = "task: t\nkind: tagging\ndata: {train: t.conll, valid: test, test: t.conll}";
+  folder.write("t.conll",
+               "# sent_id = 7\nAda _ _ X\n# _ _ Y\nsaw _ _ X\n\n# text = # it\n# a remark\n# _ _ Y\n\n#end document\n");
+  const auto task = folder.open(tagging);
+  REQUIRE(task.train.items.size() == 2);
+  CHECK(task.train.items[0].words == std::vector<std::string>{"Ada", "#", "saw"});
+  CHECK(task.train.items[1].words == std::vector<std::string>{"#"});
+  CHECK_THAT(notes_of(task), Contains("train: 4 lines are comments and no words, first ") && Contains("t.conll:1\n"));
+}
+
+TEST_CASE("tags that are numbers are held to their scheme by the names that `labels` gives", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("t.jsonl", "{\"tokens\": [\"a\", \"b\", \"c\"], \"tags\": [1, 2, 0]}\n");
+  const std::string yaml =
+      "task: t\nkind: tagging\ndata: {train: t.jsonl, valid: test, test: t.jsonl, text: tokens, label: tags, scheme: ";
+  CHECK_THAT(notes_of(folder.open(yaml + "bio}\nlabels: {\"0\": O, \"1\": B-x, \"2\": I-x}")), !Contains("break"));
+  CHECK_THAT(notes_of(folder.open(yaml + "bio}\nlabels: {\"0\": O, \"1\": B-x, \"2\": I-y}")),
+             Contains("train: 1 tag breaks bio"));
+  CHECK_THAT(folder.fault(yaml + "bio}"), Contains("or name tags that are numbers with `labels`"));
+}
+
+TEST_CASE("schemes have the names of seqeval, too, and tags of one kind of phrase no type", "[tasks]") {
+  const TaskFolder folder;
+  const auto notes = [&](const std::string& scheme, const std::string& tags) {
+    folder.write("t.conll", tags);
+    return notes_of(folder.open(
+        "task: t\nkind: tagging\ndata: {train: t.conll, valid: test, test: t.conll, scheme: " + scheme + "}"));
+  };
+  CHECK_THAT(notes("bmes", "a B\nb M\nc E\nd S\n"), !Contains("break"));
+  CHECK_THAT(notes("bmes", "a B-x\nb M-x\nc S-x\n"), Contains("train: 1 tag breaks bmes, first "));
+  CHECK_THAT(notes("BILOU", "a B-x\nb I-x\nc L-x\nd U-y\ne O\n"), !Contains("break"));
+  CHECK_THAT(notes("IOB2", "a I-x\nb O\n"), Contains("train: 1 tag breaks bio"));
+  CHECK_THAT(notes("IOB1", "a I-x\nb O\n"), !Contains("break"));
+  CHECK_THAT(notes("ioe2", "a I-x\nb E-x\nc I-x\nd O\n"), Contains("train: 1 tag breaks ioe2"));
+}
+
+TEST_CASE("a candidate may be called in several ways, which have one name", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("t.jsonl",
+               "{\"q\": \"why\", \"of\": [\"x\", \"y\"], \"right\": \"B\"}\n"
+               "{\"q\": \"how\", \"of\": [\"x\", \"y\"], \"right\": 1}\n");
+  const std::string yaml =
+      "task: t\nkind: choice\ndata: {train: t.jsonl, valid: test, test: t.jsonl, text: q, candidates: of, label: "
+      "right}\nlabels: ";
+  const auto task = folder.open(yaml + "{A: first, B: second, \"1\": first, \"2\": second}");
+  CHECK(label_ids(task.train) == std::vector<int64_t>{1, 0});
+  CHECK(task.labels.names == std::vector<std::string>{"first", "second"});
+  CHECK_THAT(
+      folder.fault(yaml + "{A: first, B: second}"),
+      Contains("t.jsonl:2: its label is '1', and it has candidates 0 to 1; if they are called otherwise, say so, "
+               "and where one is called in two ways give both its name: labels: {A: first, B: second, \"1\": "));
+}
+
+TEST_CASE("items without a text or a label are left out, and counted, where that is asked for", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("t.jsonl",
+               "{\"text\": \"one\", \"label\": \"x\"}\n{\"text\": null, \"label\": \"x\"}\n"
+               "{\"text\": \"two\", \"label\": null}\n{\"text\": \"three\", \"label\": \"\"}\n"
+               "{\"text\": \"four\", \"label\": \"y\"}\n");
+  const auto yaml = mood_task + "data: {train: t.jsonl, valid: test, test: t.jsonl, text: text, label: label}";
+  CHECK_THAT(folder.fault(yaml), Contains("t.jsonl:2: 'text' is null; give it a value, or leave such items out with"));
+  const auto task = folder.open(yaml, {.skip_bad = true});
+  CHECK(task.train.items.size() == 2);
+  CHECK_THAT(notes_of(task), Contains("train: 3 items without a text or a label left out, first ") &&
+                                 Contains("t.jsonl:2: 'text' is null"));
+}
+
+TEST_CASE("ids of SQuAD's questions may be numbers", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("t.json",
+               "{\"data\": [{\"title\": \"t\", \"paragraphs\": [{\"context\": \"in Rome\", \"qas\": [{\"id\": 17, "
+               "\"question\": \"Where?\", \"answers\": [{\"text\": \"Rome\", \"answer_start\": 3}]}]}]}]}");
+  CHECK(folder.open("task: t\nkind: spans\ndata: {train: t.json, valid: test, test: t.json}").test.items[0].id == "17");
+}

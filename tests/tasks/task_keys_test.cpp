@@ -50,7 +50,7 @@ TEST_CASE("strict figures read tags by `data.scheme`, also where the letters loo
   CHECK(strict(TagScheme::none) == 1);
   CHECK(strict(TagScheme::bio) == 1);
   CHECK(strict(TagScheme::bioes) == 0);  // no E ends the phrase
-  CHECK(metric_options(task).scheme == EntityScheme::iobes);
+  CHECK(metric_options(task).scheme == TagScheme::bioes);
 }
 
 TEST_CASE("`max_length` and `max_question` bound rows, and `max_answer` answers", "[tasks]") {

@@ -17,6 +17,12 @@ std::string numbered_lines(int first, int last, const std::vector<std::string>& 
   return text;
 }
 
+std::string repeated_line(const std::string& line, int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += line;
+  return text;
+}
+
 std::set<std::string> texts_in(const TaskPart& part) {
   std::set<std::string> texts;
   for (const auto& item : part.items) texts.insert(item.text);
@@ -28,11 +34,11 @@ std::set<std::string> texts_in(const TaskPart& part) {
 TEST_CASE("labels are sorted as text where no order is given, and only the training part has a say", "[tasks]") {
   const TaskFolder folder;
   folder.write("train.tsv", "text\tlabel\nx\t9\ny\t10\nz\t9\n");
-  folder.write("test.tsv", "text\tlabel\nx\t1\nz\t1\nw\t10\n");
+  folder.write("test.tsv", "text\tlabel\nx\t1\nz\t1\nw\t10\nv\t10\n");
   const auto task =
       folder.open(mood_task + "data: {train: train.tsv, valid: test, test: test.tsv, text: text, label: label}");
   CHECK(task.labels.names == std::vector<std::string>{"10", "9"});
-  CHECK(label_ids(task.test) == std::vector<int64_t>{unknown_label, unknown_label, 0});
+  CHECK(label_ids(task.test) == std::vector<int64_t>{unknown_label, unknown_label, 0, 0});
   CHECK_THAT(notes_of(task),
              Contains("test: 1 label that the training part lacks, whose predictions are wrong whatever "
                       "they are: '1' (2)"));
@@ -83,17 +89,84 @@ TEST_CASE("a tenth of the training part is the valid part, whatever the order of
 
 TEST_CASE("a label whose items are all in the tenth is named, since nothing is learned of it", "[tasks]") {
   const TaskFolder folder;
-  const auto yaml = mood_task + "data: {train: train.tsv, test: train.tsv, text: text, label: label}";
-  folder.write("train.tsv", numbered_lines(0, 40, {"a", "b"}));
+  const auto yaml = mood_task + "data: {train: train.tsv, test: train.tsv, text: text, label: label, group: group}";
+  std::string lines = "group\ttext\tlabel\n";
+  for (int i = 0; i < 90; ++i) lines += concat("g", i / 3, "\ttext ", i, "\t", i % 3 == 2 ? "b" : "a", "\n");
+  folder.write("train.tsv", lines);
   const auto parted = folder.open(yaml);
   CHECK_THAT(notes_of(parted), !Contains("nothing is learned"));
-  auto lines = numbered_lines(0, 40, {"a", "b"});
-  const auto& moved = parted.valid.items.front().text;
-  lines.replace(lines.find("\n" + moved + "\t") + moved.size() + 2, 1, "c");
+  const auto& moved = parted.valid.items.at(2).text;  // of a group that has more of another label
+  lines.replace(lines.find("\t" + moved + "\t") + moved.size() + 2, 1, "c");
   folder.write("train.tsv", lines);
   CHECK_THAT(notes_of(folder.open(yaml)),
              Contains("train: all items of 1 label are in the valid part, first 'c', so that nothing is learned of it; "
                       "give a part with `data.valid`"));
+}
+
+TEST_CASE("the tenth has a tenth of each label, and no more of it than one item a label", "[tasks]") {
+  const TaskFolder folder;
+  std::string text = "text\tlabel\n";
+  for (int i = 0; i < 300; ++i)
+    text += concat("text ", i, "\t", i < 200 ? "a" : i < 290 ? "b" : i < 299 ? "c" : "d", "\n");
+  folder.write("train.tsv", text);
+  const auto task = folder.open(mood_task + "data: {train: train.tsv, test: train.tsv, text: text, label: label}");
+  CHECK(task.valid.items.size() == 30);
+  CHECK(label_counts(task.valid, task.labels) == std::vector<uint64_t>{20, 9, 1, 0});
+}
+
+TEST_CASE("a tenth is one although a text is frequent, or is refused", "[tasks]") {
+  const TaskFolder folder;
+  const auto yaml = mood_task + "data: {train: train.tsv, test: train.tsv, text: text, label: label}";
+  for (int spelling = 0; spelling < 12; ++spelling) {
+    std::string text = "text\tlabel\n";
+    for (int i = 0; i < 300; ++i) text += concat("text ", i, "\t", i % 2, "\nhey ", spelling, "\t2\n");
+    folder.write("train.tsv", text);
+    const auto task = folder.open(yaml);
+    CHECK(task.valid.items.size() == 60);
+    CHECK(label_counts(task.valid, task.labels)[2] == 0);
+  }
+  folder.write("train.tsv", "text\tlabel\n" + repeated_line("a\t0\n", 50) + repeated_line("b\t1\n", 50));
+  CHECK_THAT(folder.fault(yaml), Contains("train.tsv: a tenth of it are 10 items, and its groups, of equal items too, "
+                                          "make 50; give a part with `data.valid`"));
+}
+
+TEST_CASE("groups of many sizes make a tenth", "[tasks]") {
+  const TaskFolder folder;
+  std::string text = "group\ttext\tlabel\n";
+  const std::vector<int> sizes{329, 71, 64, 58, 52, 47, 43, 38, 35, 31, 35};
+  int number = 0;
+  for (size_t g = 0; g < sizes.size(); ++g)
+    for (int i = 0; i < sizes[g]; ++i, ++number)
+      text += concat("article ", g, "\ttext ", number, "\t", number % 2, "\n");
+  folder.write("train.tsv", text);
+  const auto task =
+      folder.open(mood_task + "data: {train: train.tsv, test: train.tsv, text: text, label: label, group: group}");
+  CHECK(number == 803);
+  CHECK(std::abs(std::ssize(task.valid.items) - 81) <= 1);
+}
+
+TEST_CASE("a part most of whose labels the training part lacks is refused", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("train.tsv", numbered_lines(0, 6, {"0", "1"}));
+  const auto yaml = mood_task + "data: {train: train.tsv, valid: train.tsv, test: test.tsv, text: text, label: label}";
+  folder.write("test.tsv", numbered_lines(0, 4, {"0.0", "1.0"}));
+  CHECK_THAT(folder.fault(yaml),
+             Contains("test.tsv: 4 of 4 items of test have a label that the training part lacks, '0.0', '1.0'; it has "
+                      "'0', '1'; name a part with labels that are known, or write them as the training part does"));
+  folder.write("test.tsv", numbered_lines(0, 4, {"0", "-1"}));
+  CHECK_THAT(notes_of(folder.open(yaml)), Contains("test: 1 label that the training part lacks"));
+}
+
+TEST_CASE("who scores predictions needs no training part, and has then no floor", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("test.tsv", numbered_lines(0, 4, {"b", "a"}));
+  for (const std::string train : {"train: none.tsv, ", ""}) {
+    const auto yaml = mood_task + "data: {" + train + "test: test.tsv, text: text, label: label}\n";
+    const auto task = folder.open(yaml, {.may_lack_train = true});
+    CHECK(label_ids(task.test) == std::vector<int64_t>{1, 0, 1, 0});
+    CHECK(task.train.items.empty());
+    CHECK_THAT(notes_of(task), Contains("there is no training part") && Contains("and labels are those of test"));
+  }
 }
 
 TEST_CASE("no part divides a group, nor two items that are equal", "[tasks]") {
