@@ -221,7 +221,8 @@ struct SentencePiece final : TokenizerModel {
   }
 
   void encode_text(std::string_view text, std::vector<int32_t>& out) const {
-    if (!by_words || text.size() > max_bytes_by_words || text.find(space_mark) != std::string_view::npos)
+    const bool adds_scores = about.unigram && text.size() > max_bytes_by_words;  // BPE compares pairs of one word
+    if (!by_words || adds_scores || text.find(space_mark) != std::string_view::npos)
       return encode_by_library(text, out);
     thread_local WordCache cache;
     const size_t before = out.size();
