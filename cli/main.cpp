@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -264,11 +265,24 @@ int code_after_output(int code) {
 
 }  // namespace
 
+#ifdef CLOZE_TCMALLOC
+/// As tcmalloc's, and where there is no memory for so little as objects of oneDNN, which it writes to without a look,
+/// the end with a sentence. Who asks for the memory of a tensor looks.
+extern "C" [[gnu::visibility("default")]] int posix_memalign(void** found, size_t alignment, size_t size) noexcept {
+  constexpr size_t little = 1 << 20;
+  const int error = tc_posix_memalign(found, alignment, size);
+  if (error != ENOMEM || size >= little) return error;
+  remove_doomed();
+  write_sentence(out_of_memory);
+  _exit(1);
+}
+#endif
+
 int main(int argc, char** argv) {
 #ifdef CLOZE_TCMALLOC
   if (!std::getenv("TCMALLOC_RELEASE_RATE"))
     MallocExtension::instance()->SetMemoryReleaseRate(0);  // memory of a step is reused by the next: no page faults
-  tc_set_new_mode(1);  // malloc without memory throws, too: oneDNN takes what it gives without a look
+  tc_set_new_mode(1);                                      // malloc without memory throws, too
 #endif
   install_interrupt_handlers();
   end_of_library = std::set_terminate(end_by_exception);

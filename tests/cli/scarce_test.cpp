@@ -42,6 +42,15 @@ TEST_CASE("an engine for which there is no memory is not called badly built", "[
   CHECK_THAT(answer.text, Catch::Contains("); give this process more memory (ulimit -v)"));
 }
 
+TEST_CASE("wherever memory ends, inside of a library too, there is a sentence", "[cli][scarce]") {
+  if (!has_library()) return;
+  for (int megabytes = 404; megabytes <= 428; megabytes += 4) {
+    const auto answer = cloze("evaluate " + world().run, "ulimit -v " + std::to_string(megabytes << 10) + "; ");
+    INFO(megabytes << " MiB: " << answer.text);
+    check_manners(answer);
+  }
+}
+
 TEST_CASE("a stack on which the program would end without a word is an error with what helps", "[cli][scarce]") {
   if (!has_library()) return;
   const auto short_stack = cloze("evaluate " + world().run, "ulimit -s 64; ");
