@@ -3,7 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cstdint>
 #include <filesystem>
 #include <unordered_map>
 #include <utility>
@@ -86,48 +86,38 @@ std::vector<ItemUnit> units_of(std::vector<std::pair<uint64_t, std::string>> ite
   return units;
 }
 
-/// Moves a unit, or two, in or out as long as that leaves less of what is `left` of the wanted number; returns that.
-int64_t exchange_units(std::vector<ItemUnit>& units, int64_t left) {
-  constexpr size_t most_paired = 1000;
-  const auto change = [](const ItemUnit& unit) { return static_cast<int64_t>(unit.size) * (unit.is_valid ? -1 : 1); };
-  for (ItemUnit *first = nullptr, *second = nullptr; left != 0; first = second = nullptr) {
-    auto least = std::abs(left);
-    const auto consider = [&](ItemUnit& one, ItemUnit* other) {
-      const auto remains = std::abs(left - change(one) - (other ? change(*other) : 0));
-      if (remains >= least) return;
-      least = remains;
-      first = &one;
-      second = other;
-    };
-    for (auto& one : units) consider(one, nullptr);
-    for (size_t i = 0; units.size() <= most_paired && i < units.size(); ++i)
-      for (size_t k = 0; k < i; ++k) consider(units[i], &units[k]);
-    if (!first) break;
-    for (auto* moved : {first, second}) {
-      if (!moved) continue;
-      left -= change(*moved);
-      moved->is_valid = !moved->is_valid;
-    }
+/// Chooses units whose items are as close to the wanted number as any are, up to `few` more; none where there are none
+/// such.
+void choose_closest(const std::vector<ItemUnit*>& order, size_t wanted, size_t few) {
+  constexpr size_t most_steps = 1'000'000'000;
+  std::vector<size_t> last(wanted + few + 1, SIZE_MAX);  // by sum: the unit with which it was first reached
+  if (order.size() * last.size() > most_steps) return;
+  last[0] = 0;
+  for (size_t i = 0; i < order.size(); ++i)
+    for (size_t sum = last.size() - 1; sum >= order[i]->size; --sum)
+      if (last[sum] == SIZE_MAX && last[sum - order[i]->size] != SIZE_MAX) last[sum] = i;
+  size_t best = 0;
+  for (size_t sum = 1; sum < last.size(); ++sum) {
+    const auto distance = [&](size_t to) { return to > wanted ? to - wanted : wanted - to; };
+    if (last[sum] != SIZE_MAX && distance(sum) < distance(best)) best = sum;
   }
-  return left;
+  for (; best > 0; best -= order[last[best]]->size) order[last[best]]->is_valid = true;
 }
 
 /// Chooses units of about so many items, of each stratum its share: those whose places are the first. Units larger than
-/// what is left stay. Returns how many items it lacks.
-int64_t choose_units(std::vector<ItemUnit>& units, int64_t wanted) {
+/// what is left stay. Where more than `few` are left, those that come closest.
+void choose_units(std::vector<ItemUnit>& units, size_t wanted, size_t few) {
   std::vector<ItemUnit*> order;
   for (auto& unit : units) order.push_back(&unit);
   std::ranges::stable_sort(order, {}, [](const ItemUnit* unit) { return unit->place; });
   auto left = wanted;
   for (auto* unit : order) {
-    if (static_cast<int64_t>(unit->size) > left) continue;
-    unit->is_valid = true;
-    left -= static_cast<int64_t>(unit->size);
+    unit->is_valid = unit->size <= left;
+    if (unit->is_valid) left -= unit->size;
   }
-  if (left < wanted) return exchange_units(units, left);
-  auto& smallest = *std::ranges::min_element(units, {}, &ItemUnit::size);
-  smallest.is_valid = true;
-  return wanted - static_cast<int64_t>(smallest.size);
+  if (left <= few && left < wanted) return;
+  for (auto& unit : units) unit.is_valid = false;
+  choose_closest(order, wanted, few);
 }
 
 /// Moves a tenth of the training part to the valid part.
@@ -137,12 +127,13 @@ void part_off_valid(const TaskConfig& config, const TaskLabels& labels, TaskPart
   auto units = units_of(hashes);
   require<DataError>(units.size() > 1, train.file,
                      ": cannot be divided, since its items are equal or of one group; give a part with `data.valid`");
-  constexpr int64_t few = 5;
-  const auto wanted = static_cast<int64_t>((train.items.size() + valid_divisor - 1) / valid_divisor);
-  const auto lacks = choose_units(units, wanted);
-  require<DataError>(std::abs(lacks) <= std::min(few, wanted), train.file, ": a tenth of it are ",
-                     counted(wanted, "item"), ", and its groups, of equal items too, make ", wanted - lacks,
-                     "; give a part with `data.valid`");
+  const auto wanted = (train.items.size() + valid_divisor - 1) / valid_divisor, few = std::min(size_t{5}, wanted);
+  choose_units(units, wanted, few);
+  size_t chosen = 0;
+  for (const auto& unit : units) chosen += unit.is_valid ? unit.size : 0;
+  require<DataError>(chosen > 0 && chosen + few >= wanted, train.file, ": a tenth of it are ", counted(wanted, "item"),
+                     ", and no groups, of equal items too, make so many, or ", few,
+                     " more or fewer; give a part with `data.valid`");
   std::vector<TaskItem> stay;
   for (size_t i = 0; i < hashes.size(); ++i) {
     const auto& unit = *std::ranges::lower_bound(units, hashes[i].first, {}, &ItemUnit::hash);

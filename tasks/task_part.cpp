@@ -129,9 +129,11 @@ class ItemReader {
       std::ranges::for_each(data.label, add_label);
     require_columns();
     records_ = open_records(source_);
-    part_.may_have_taken_header = records_->may_have_taken_header();
     cells_.resize(source_.columns.size());
-    while (records_->next(cells_)) add_or_leave_out();
+    while (records_->next(cells_)) {
+      part_.may_have_taken_header = records_->may_have_taken_header();
+      add_or_leave_out();
+    }
     if (const auto lines = records_->bad(); lines.count > 0)
       part_.notes.push_back(concat(part_.name, ": ", counted(lines.count, "line"), " left out, first ", lines.first));
     if (missing_.count > 0)
