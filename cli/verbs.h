@@ -21,7 +21,7 @@ inline constexpr char bracket_guard = '\x01';
 // Help texts that several verbs share.
 inline constexpr const char* json_help = "print one line of JSON to standard output";
 inline constexpr const char* skip_bad_help =
-    "leave out lines and questions that are bad, which are refused otherwise, and count them";
+    "leave out lines, items and questions that are bad, which are refused otherwise, and count them";
 inline constexpr const char* run_help = "run directory, or one of its step folders";
 inline constexpr const char* config_help = "YAML config, or the name of one that ships with the program: bert/tiny";
 inline constexpr const char* set_help = "override a config value: KEY=VALUE (repeatable)";

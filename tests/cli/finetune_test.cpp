@@ -430,6 +430,18 @@ TEST_CASE("the column of predictions has a name of its own", "[cli][tasks]") {
         "text\tprediction\tprediction_2\tprediction_3\nnumber 3 on mat\tx\ty\tnumber\n");
 }
 
+TEST_CASE("records of a CSV are repeated with a cell more, as they stand", "[cli][tasks]") {
+  auto& w = task_world();
+  const auto predicted = [&](const std::string& name, const std::string& text) {
+    REQUIRE(cloze("predict " + w.run + " " + w.dir.write(name, text) + " --out " + (w.dir / "out.csv")).code == 0);
+    return read_file(w.dir / "out.csv");
+  };
+  CHECK(predicted("new.csv", "\uFEFFid,text,prediction\n7,\"number \"\"3\"\",\non mat\",x\n\n8,The cat sat,y\n") ==
+        "id,text,prediction,prediction_2\n7,\"number \"\"3\"\",\non mat\",x,number\n8,The cat sat,y,cat\n");
+  CHECK(predicted("semicolons.csv", "id;text\n1;The cat sat\n") == "id;text;prediction\n1;The cat sat;cat\n");
+  CHECK(predicted("new.jsonl", "{\"text\": \"The cat sat\"}\n") == "item,prediction\nitems:0,cat\n");
+}
+
 TEST_CASE("predict says what is wrong with items, and leaves out those that are bad where that is asked for",
           "[cli][tasks]") {
   auto& w = task_world();
