@@ -96,4 +96,17 @@ json model_json(const ModelConfig& model, const Family& family) {
   return j;
 }
 
+std::string config_text(const json& config) {
+  nlohmann::ordered_json ordered = config;
+  if (const auto found = config.find("id2label"); found != config.end() && found->is_object()) {
+    std::vector<std::string> ids;
+    for (const auto& [id, name] : found->items()) ids.push_back(id);
+    std::ranges::stable_sort(ids, {}, [](const auto& id) { return id.size(); });  // those of one length are in order
+    auto names = nlohmann::ordered_json::object();
+    for (const auto& id : ids) names[id] = found->at(id);
+    ordered["id2label"] = names;
+  }
+  return json_text(ordered, 2) + "\n";
+}
+
 }  // namespace cloze

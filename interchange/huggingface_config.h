@@ -24,4 +24,8 @@ nlohmann::json model_json(const ModelConfig& model);
 /// The same by the table of another type with the classes of the model's family.
 nlohmann::json model_json(const ModelConfig& model, const huggingface::Family& family);
 
+/// The text of a config.json. id2label stands in the order of the ids, as transformers writes it: programs take its
+/// values for the order of the logits.
+std::string config_text(const nlohmann::json& config);
+
 }  // namespace cloze

@@ -6,9 +6,11 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "core/tensor/safetensors.h"
+#include "interchange/exported_task.h"
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface.h"
 #include "interchange/huggingface_classes.h"
+#include "interchange/huggingface_config.h"
 #include "interchange/huggingface_tasks.h"
 #include "interchange/interchange.h"
 #include "interchange/model_card.h"
@@ -171,6 +173,17 @@ void put_model_card(const LoadedRun& run, const std::string& architecture, const
   log_info("export", before + " is kept as it was; remove it for a new model card");
 }
 
+/// Warns of what a fine-tuned run reads otherwise than pipelines of transformers will.
+void warn_of_reading(const LoadedRun& run) {
+  if (run.config.task.name.empty()) return;
+  const auto task = exported_task(run);
+  if (!task)
+    return log_warning("export", concat(run.folder, ": the rows of its task are gone or damaged, so that ",
+                                        "model_max_length is that of the network; restore ", run.config.data.tokens));
+  for (const auto& note : reading_notes(run, task->task.config))
+    if (note.is_lost) log_warning("export", note.sentence);
+}
+
 /// Writes a model folder, which takes the place of `replaced`, at once or with others.
 void export_folder(const std::string& run, const std::string& out, const std::string& replaced,
                    const std::string& part) {
@@ -184,10 +197,11 @@ void export_folder(const std::string& run, const std::string& out, const std::st
   const auto of_origin = part.empty() ? config_of_origin(opened) : std::nullopt;
   const auto config = exported_config(opened, of_origin);
   StagedFolder staged(out);
-  write_atomic(staged.path() + "/config.json", json_text(config, 2) + "\n");
+  write_atomic(staged.path() + "/config.json", config_text(config));
   if (of_origin) copy_generation_config(opened, staged.path());
   save_safetensors(staged.path() + "/model.safetensors", tensors);
-  if (opened.has_tokenizer) opened.tokenizer.save(staged.path(), reader_of(opened));
+  if (opened.has_tokenizer) save_tokenizer(opened, staged.path());
+  warn_of_reading(opened);
   put_model_card(opened, config.at("architectures").at(0), replaced, staged.path());
   write_checksums(staged.path(), export_receipt, {{"format", "cloze-export"}, {"version", 1}});
   staged.commit();

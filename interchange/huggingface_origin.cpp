@@ -85,7 +85,8 @@ std::optional<json> config_of_origin(const LoadedRun& run) {
   const auto is_told = [&] { return model_json(described(config, path).model, family) == now; };
   if (!is_told()) config.update(now);
   if (!is_told()) return std::nullopt;
-  write_task_head(config, family, run.config);
+  // A head that nobody trained since is what the file says of it: one label without problem_type is no regression.
+  if (!same_class || !run.config.task.name.empty()) write_task_head(config, family, run.config);
   remove_outdated(config, backbone_of(run.config.model).vocab_size, path);
   return config;
 }

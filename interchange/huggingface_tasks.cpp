@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
+#include "core/log.h"
+#include "core/text.h"
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface/json_file.h"
 #include "objectives/task_heads/task_heads.h"
@@ -24,23 +26,47 @@ const TaskHeadTerms* head_in(const RunConfig& run, TaskKind& task) {
   return run.objectives.size() == 1 ? task_head_of(run.objectives[0], &task) : nullptr;
 }
 
-/// The names by id of `id2label`, or as many as num_labels says. Source: transformers, configuration_utils.py.
-std::vector<std::string> labels_in(const json& config, const std::string& path) {
-  const auto found = config.find("id2label");
+/// The names of so many labels that have none of their own.
+std::vector<std::string> numbered_labels(int64_t count) {
   std::vector<std::string> labels;
-  if (found == config.end() || !found->is_object() || found->empty()) {
-    int64_t count = named_class(config).starts_with("Bart") ? 3 : 2;
-    take(config, "num_labels", count, path);
-    require<ConfigError>(count >= 1, path, ": num_labels is ", count, ", must be at least 1");
-    for (int64_t i = 0; i < count; ++i) labels.push_back(concat("LABEL_", i));
-    return labels;
+  for (int64_t i = 0; i < count; ++i) labels.push_back(concat("LABEL_", i));
+  return labels;
+}
+
+/// Throws ConfigError for two ids with one name: what is said of one would be said of the other.
+void require_distinct(const std::vector<std::string>& labels, const std::string& path) {
+  std::map<std::string, size_t> ids;
+  for (size_t id = 0; id < labels.size(); ++id) {
+    const auto [first, is_new] = ids.emplace(labels[id], id);
+    require<ConfigError>(is_new, path, ": id2label gives the ids ", first->second, " and ", id, " one name, '",
+                         labels[id], "'; give one of them another name");
   }
-  for (size_t i = 0; i < found->size(); ++i) {
+}
+
+/// The names by id of `id2label`. Where num_labels says how many labels there are, and these are not as many, they have
+/// no names. Source: transformers, configuration_utils.py.
+std::vector<std::string> labels_in(const json& config, const std::string& path) {
+  constexpr int64_t most_labels = 1'000'000;
+  const auto found = config.find("id2label");
+  const bool has_names = found != config.end() && found->is_object() && !found->empty();
+  const auto names = has_names ? static_cast<int64_t>(found->size()) : int64_t{0};
+  int64_t count = has_names ? names : named_class(config).starts_with("Bart") ? 3 : 2;
+  take(config, "num_labels", count, path);
+  require<ConfigError>(count >= 1 && count <= most_labels, path, ": num_labels is ", count, ", must be from 1 to ",
+                       most_labels);
+  if (has_names && count != names)
+    log_warning("import", concat(path, ": num_labels is ", count, ", and id2label has ",
+                                 counted(static_cast<uint64_t>(names), "name"),
+                                 "; as in transformers, the labels are called LABEL_0 to LABEL_", count - 1));
+  if (count != names) return numbered_labels(count);
+  std::vector<std::string> labels;
+  for (int64_t i = 0; i < count; ++i) {
     const auto name = found->find(std::to_string(i));
-    require<ConfigError>(name != found->end() && name->is_string(), path, ": id2label has ", found->size(),
+    require<ConfigError>(name != found->end() && name->is_string(), path, ": id2label has ", count,
                          " entries, and none for id ", i, " that is a text; number the labels from 0");
     labels.push_back(name->get<std::string>());
   }
+  require_distinct(labels, path);
   return labels;
 }
 
@@ -67,6 +93,9 @@ std::string kind_of_texts(const json& config, size_t labels, const std::string& 
                        "'; single_label_classification, multi_label_classification and regression can be imported");
   require<ConfigError>(found->second != "regression" || labels == 1, path, ": problem_type is regression for ", labels,
                        " values; heads of one value can be imported");
+  require<ConfigError>(found->second != "classification" || labels > 1, path, ": problem_type is ", type,
+                       " for one label, whose probability would always be 1; write regression, or "
+                       "multi_label_classification");
   return found->second;
 }
 
@@ -144,9 +173,7 @@ void write_task_head(json& config, const Family& family, const RunConfig& run) {
   TaskKind task{};
   const auto* terms = head_in(run, task);
   if (!terms) return;
-  auto names = terms->labels;
-  for (int64_t i = static_cast<int64_t>(names.size()); i < outputs_of(task, *terms); ++i)
-    names.push_back(concat("LABEL_", i));
+  const auto names = terms->labels.empty() ? numbered_labels(outputs_of(task, *terms)) : terms->labels;
   json id2label = json::object(), label2id = json::object();
   for (size_t i = 0; i < names.size(); ++i) {
     id2label[std::to_string(i)] = names[i];

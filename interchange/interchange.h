@@ -39,6 +39,10 @@ std::vector<std::string> export_revisions(const std::string& run, const std::str
 /// by which GPT-2's class finds the last token of a text.
 TextReader reader_of(const LoadedRun& run);
 
+/// Writes the tokenizer of an export for that reader. A fine-tuned run reads texts as it was trained to:
+/// model_max_length is the length of the rows of its task, whatever came with the tokenizer.
+void save_tokenizer(const LoadedRun& run, const std::string& folder);
+
 /// The comparison of an exported file with its model.
 struct Receipt {
   std::string path;

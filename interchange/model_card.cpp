@@ -12,6 +12,7 @@
 #include "core/print.h"
 #include "core/report/table.h"
 #include "core/text.h"
+#include "interchange/exported_task.h"
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface_parameters.h"
 #include "run/config/objective_short_form.h"
@@ -71,19 +72,57 @@ Measured measured_at(const std::string& run, int64_t step) {
   return measured;
 }
 
-/// The keys that a hub reads. None of their values comes from a text of a record.
-std::string hub_keys(const RunConfig& config) {
+/// The task of a hub that a model does; empty: none of them.
+std::string pipeline_of(const RunConfig& config) {
+  using enum huggingface::Head;
+  static const std::vector<std::pair<huggingface::Head, std::string>> known{{texts, "text-classification"},
+                                                                            {tags, "token-classification"},
+                                                                            {spans, "question-answering"},
+                                                                            {choice, "multiple-choice"},
+                                                                            {mlm, "fill-mask"},
+                                                                            {lm, "text-generation"}};
+  const auto heads = huggingface::heads_of(config.objectives);
+  if (heads.empty()) return "feature-extraction";
+  for (const auto& [head, name] : known)
+    if (heads.contains(head) && (head != lm || backbone_of(config.model).is_decoder())) return name;
+  return "";
+}
+
+/// The model that the weights of the first step are of; empty: they were drawn.
+std::string base_of(const RunConfig& config, const json& provenance) {
+  const auto imported = text_at(provenance, "/imported_from");
+  return last_component(imported.empty() ? config.init.from : imported);
+}
+
+/// The figures of the test part for the leaderboards of a hub. Texts are strings of JSON, which are strings of YAML.
+std::string index_of_results(const std::string& name, const std::string& task, const std::string& pipeline,
+                             const TestResult& result) {
+  const auto quoted = [](const std::string& text) { return json_text(json(printable(text))); };
+  auto text = "model-index:\n- name: " + quoted(name) + "\n  results:\n  - task:\n      type: " + pipeline +
+              "\n    dataset:\n      name: " + quoted(task) + "\n      type: " + quoted(task) +
+              "\n      split: test\n    metrics:\n";
+  for (const auto& figure : result.figures)
+    text += "    - type: " + figure.metric + "\n      value: " + fixed(figure.value, 4) + "\n";
+  return text;
+}
+
+/// The keys that a hub reads.
+std::string hub_keys(const RunConfig& config, const std::string& name, const json& provenance,
+                     const std::optional<TestResult>& result) {
   std::string text =
       "---\n"
       "# To fill in, without the sign before it: a hub shows both, and is searched by them.\n"
       "# license:\n"
       "# language:\n"
-      "library_name: transformers\n"
-      "tags:\n"
-      "- cloze\n";
+      "library_name: transformers\n";
+  const auto pipeline = pipeline_of(config), base = base_of(config, provenance);
+  if (!pipeline.empty()) text += "pipeline_tag: " + pipeline + "\n";
+  if (!base.empty()) text += "base_model: " + json_text(json(base)) + "  # a hub wants OWNER/NAME\n";
+  text += "tags:\n- cloze\n";
   std::set<std::string> tags{huggingface::family_of(config.model).model_type};
   for (const auto& objective : config.objectives) tags.insert(kind_of(objective));
   for (const auto& tag : tags) text += "- " + tag + "\n";
+  if (result) text += index_of_results(name, config.task.name, pipeline, *result);
   return text + "---\n";
 }
 
@@ -112,11 +151,10 @@ std::string first_weights(const RunConfig& config, const json& provenance) {
   return "drawn";
 }
 
-std::string data_of_training(const json& provenance) {
+std::string data_of_training(const json& provenance, const std::string& noun) {
   const auto since = value_at(provenance, "/data/since_step");
-  return concat(count_at(provenance, "/data/documents", "document"), ", ",
-                count_at(provenance, "/data/tokens", "token"), ", fingerprint ",
-                text_at(provenance, "/data/fingerprint", not_recorded),
+  return concat(count_at(provenance, "/data/documents", noun), ", ", count_at(provenance, "/data/tokens", "token"),
+                ", fingerprint ", text_at(provenance, "/data/fingerprint", not_recorded),
                 since.is_number_integer() ? concat("; other data before step ", since.get<int64_t>()) : "");
 }
 
@@ -137,12 +175,14 @@ std::string training(const LoadedRun& run, const json& provenance) {
   const auto rows = concat(counted(sequences, "row"), " a step, of up to ",
                            counted(static_cast<uint64_t>(config.data.max_seq_length), "token"),
                            phases > 0 ? concat("; other ones in ", counted(phases, "later phase")) : "");
-  const auto tokens = concat(thousands(static_cast<uint64_t>(state.tokens)), ", of which losses predicted ",
-                             thousands(static_cast<uint64_t>(state.predicted_tokens)));
+  const auto tokens = concat(thousands(static_cast<uint64_t>(state.tokens)),
+                             config.task.name.empty() ? concat(", of which losses predicted ",
+                                                               thousands(static_cast<uint64_t>(state.predicted_tokens)))
+                                                      : std::string());
   Table table{.title = "Training",
               .header = {"what", "value"},
               .rows = {{"text, its source and its licence", "to fill in"},
-                       {"data", data_of_training(provenance)},
+                       {"data", data_of_training(provenance, config.task.name.empty() ? "document" : "row")},
                        {"tokenizer", "fingerprint " + text_at(provenance, "/tokenizer", not_recorded)},
                        {"objectives", objectives},
                        {"first weights", first_weights(config, provenance)},
@@ -205,6 +245,40 @@ std::string suite_answers(const json& suites) {
   return table.rows.empty() ? "" : to_markdown(table);
 }
 
+/// What the test part of a task says: its figures beside the floor, and whether the run learned anything.
+std::string test_part(const std::string& task, const TestResult& result) {
+  Table table{.title = concat("Test part of ", printable(in_one_line(task))),
+              .header = {"figure", "value", "95 % interval", result.floor_name, "n"}};
+  for (const auto& figure : result.figures)
+    table.rows.push_back({metric_words(figure.metric), figure_cell(figure.value, figure.metric),
+                          figure.low && figure.high ? interval(*figure.low, *figure.high, figure.metric) : "",
+                          figure.floor ? figure_cell(*figure.floor, figure.metric) : "",
+                          thousands(static_cast<uint64_t>(figure.count))});
+  const auto& first = result.figures.front();
+  auto text =
+      to_markdown(table) + concat("\nFigures are of this one run; how runs of other seeds differ is not in the ",
+                                  "intervals.\nThe column ", result.floor_name,
+                                  " is what the training part says without a look at the item.\n");
+  if (result.chosen)
+    text += concat("The step was chosen by ", first.metric, " ", figure_cell(*result.chosen, first.metric),
+                   is_proportion(first.metric) ? " %" : "", " on the valid part.\n");
+  if (!result.learned)
+    text += concat("\n**It did not learn**: its ", first.metric, " on the valid part is no better than that of ",
+                   result.floor_name, ".\n");
+  else if (first.floor && first.low && first.high && *first.low <= *first.floor && *first.floor <= *first.high)
+    text += concat("\nThe interval holds the floor: these items do not show that it is better than ", result.floor_name,
+                   ".\n");
+  for (const auto& note : result.notes) text += "\n- " + escaped_markdown(printable(in_one_line(note)));
+  return text + (result.notes.empty() ? "" : "\n");
+}
+
+/// How a fine-tuned run reads texts.
+std::string reading(const std::vector<ReadingNote>& notes) {
+  std::string text = "## Texts\n\n";
+  for (const auto& note : notes) text += "- " + escaped_markdown(printable(in_one_line(note.sentence))) + "\n";
+  return notes.empty() ? "" : text;
+}
+
 /// The command that began the run, and what it ran with.
 std::string making(const json& provenance) {
   const auto command = in_one_line(text_at(provenance, "/command", not_recorded));
@@ -217,19 +291,21 @@ std::string making(const json& provenance) {
          ".\nExported by Cloze " CLOZE_VERSION ".\n";
 }
 
-std::string not_evaluated(const LoadedRun& run, bool has_losses) {
+std::string not_evaluated(const LoadedRun& run, bool is_judged) {
+  const auto& task = run.config.task.name;
+  const auto unknown = task.empty() ? "- The loss on held-out text: none was measured at this step.\n"
+                                    : "- The test part of its task: nothing is recorded of it at this step.\n";
   const auto longest = backbone_of(run.config.model).max_input_length();
   const bool has_limit = longest < BackboneConfig::unlimited_length;
-  return concat(
-      "## Not evaluated\n\n", has_losses ? "" : "- The loss on held-out text: none was measured at this step.\n",
-      run.config.task.name.empty() ? "- Tasks: no score of GLUE or its like, and nothing after fine-tuning.\n"
-                                   : "- Tasks: none but that which it was fine-tuned on.\n",
-      "- Text of other kinds, domains and languages than that of the training",
-      has_limit
-          ? concat("; inputs of more than ", thousands(static_cast<uint64_t>(longest)), " tokens are not possible.\n")
-          : std::string(".\n"),
-      "- What it repeats of its text: personal data, whole passages, insults, prejudice.\n",
-      "- Other seeds: this is one run.\n");
+  return concat("## Not evaluated\n\n", is_judged ? "" : unknown,
+                task.empty() ? "- Tasks: no score of GLUE or its like, and nothing after fine-tuning.\n"
+                             : "- Tasks: none but that which it was fine-tuned on.\n",
+                "- Text of other kinds, domains and languages than that of the training",
+                has_limit ? concat("; inputs of more than ", thousands(static_cast<uint64_t>(longest)),
+                                   " tokens are not possible.\n")
+                          : std::string(".\n"),
+                "- What it repeats of its text: personal data, whole passages, insults, prejudice.\n",
+                "- Other seeds: this is one run.\n");
 }
 
 }  // namespace
@@ -237,22 +313,27 @@ std::string not_evaluated(const LoadedRun& run, bool has_losses) {
 std::string model_card(const LoadedRun& run, const std::string& name, const std::string& architecture) {
   const auto provenance = json_of_record(run.folder + "/provenance.json");
   const auto step = run.state.step;
-  const auto measured = measured_at(run.folder, step);
-  const auto losses = held_out_losses(measured.held_out, step), suites = suite_answers(measured.suites);
+  auto measured = measured_at(run.folder, step);
   const bool is_trained = step > 0;
   const auto& task = run.config.task.name;
   const auto how =
       !task.empty() ? "fine-tuned with Cloze on the task " + escaped_markdown(printable(in_one_line(task)))
       : is_trained  ? "pretrained with Cloze"
                     : "not trained by Cloze; first weights " + escaped_markdown(first_weights(run.config, provenance));
-  auto card = hub_keys(run.config) + "\n# " + escaped_markdown(printable(name)) + "\n\n" + architecture + " of " +
-              counted(parameters_of(run), "parameter") + ", " + how + ".\n\n" +
+  const auto prepared = exported_task(run);
+  const auto result = prepared ? test_result(run, *prepared) : std::nullopt;
+  if (measured.suites.is_object()) measured.suites.erase(task + "-valid");  // it chose the step
+  const auto losses = task.empty() ? held_out_losses(measured.held_out, step) : "";
+  const auto of_test = result ? test_part(task, *result) : "", suites = suite_answers(measured.suites),
+             texts = prepared ? reading(reading_notes(run, prepared->task.config)) : "";
+  auto card = hub_keys(run.config, name, provenance, result) + "\n# " + escaped_markdown(printable(name)) + "\n\n" +
+              architecture + " of " + counted(parameters_of(run), "parameter") + ", " + how + ".\n\n" +
               loading(name, architecture, run.has_tokenizer) + "\n";
   if (is_trained) card += training(run, provenance) + "\n";
-  for (const auto& part : {losses, suites})
+  for (const auto& part : {texts, of_test, losses, suites})
     if (!part.empty()) card += part + "\n";
   if (is_trained) card += making(provenance) + "\n";
-  return card + not_evaluated(run, !losses.empty());
+  return card + not_evaluated(run, !losses.empty() || !of_test.empty());
 }
 
 }  // namespace cloze

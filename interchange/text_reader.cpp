@@ -1,5 +1,10 @@
-#include "interchange/interchange.h"
+#include <algorithm>
+#include <nlohmann/json.hpp>
 
+#include "core/file.h"
+#include "core/json.h"
+#include "interchange/exported_task.h"
+#include "interchange/interchange.h"
 #include "models/families/families.h"
 #include "objectives/task_heads/task_heads.h"
 
@@ -33,6 +38,24 @@ TextReader reader_of(const LoadedRun& run) {
           .end = ends ? c.eos_token_id : -1,
           .words = is_head && task == TaskKind::tagging,
           .pad = finds_end ? padding_of(run) : -1};
+}
+
+void save_tokenizer(const LoadedRun& run, const std::string& folder) {
+  const auto reader = reader_of(run);
+  run.tokenizer.save(folder, reader);
+  const auto path = folder + "/tokenizer_config.json";
+  auto config = parse_ordered_json(read_text(path, 16 << 20));
+  if (!config.is_object()) return;  // it came in so
+  const auto saved = config;
+  const auto task = exported_task(run);
+  const auto names = config.find("model_input_names");
+  const bool has_names = names != config.end() && names->is_array();
+  // The classes of ALBERT, BigBird and XLNet give no segments unless these are named.
+  if (run.tokenizer.frame(reader).segments && (!has_names || task))
+    config["model_input_names"] = {"input_ids", "token_type_ids", "attention_mask"};
+  if (task)
+    if (const auto length = row_length(run, task->task.config); length > 0) config["model_max_length"] = length;
+  if (config != saved) write_atomic(path, json_text(config, 2) + "\n");
 }
 
 }  // namespace cloze

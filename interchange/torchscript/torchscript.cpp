@@ -14,6 +14,7 @@
 #include "core/tensor/ops.h"
 #include "core/tensor/safetensors.h"
 #include "interchange/huggingface_classes.h"
+#include "interchange/huggingface_config.h"
 #include "interchange/interchange.h"
 #include "interchange/torchscript/torchscript_parts.h"
 #include "interchange/torchscript/torchscript_trial.h"
@@ -52,11 +53,11 @@ torch::jit::ExtraFilesMap extra_files(const LoadedRun& run, const json& provenan
   torch::jit::ExtraFilesMap files{{"run.yaml", to_yaml(run.config)}, {"provenance.json", json_text(provenance, 2)}};
   try {
     require_huggingface(run.config);
-    files["config.json"] = json_text(huggingface_config(run.config), 2);
+    files["config.json"] = config_text(huggingface_config(run.config));
   } catch (const ConfigError&) {  // Hugging Face has no class for this model; run.yaml describes it
   }
   if (!run.has_tokenizer) return files;
-  run.tokenizer.save(scratch, reader_of(run));
+  save_tokenizer(run, scratch);
   for (const auto& entry : fs::directory_iterator(scratch))
     files["tokenizer/" + entry.path().filename().string()] = read_text(entry.path().string());
   return files;

@@ -3,6 +3,7 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include "objectives/network.h"
+#include "tasks/item.h"
 
 namespace cloze {
 

@@ -73,6 +73,7 @@ TEST_CASE("the card of an export has data, budget, losses with intervals and how
         "# license:\n"
         "# language:\n"
         "library_name: transformers\n"
+        "pipeline_tag: fill-mask\n"
         "tags:\n"
         "- cloze\n"
         "- bert\n"

@@ -5,9 +5,11 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "interchange/huggingface_classes.h"
+#include "interchange/huggingface_config.h"
 #include "objectives/task_heads/task_heads.h"
 #include "run/run.h"
 #include "tests/interchange/cases.h"
+#include "tests/support/logged.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;
@@ -99,6 +101,43 @@ TEST_CASE("labels come in by their ids and go out by them, with the kind of prob
   CHECK(config["architectures"][0] == "BertForSequenceClassification");
 }
 
+TEST_CASE("id2label stands in the order of the ids, which are numbers", "[interchange][tasks]") {
+  nlohmann::json names;
+  for (int id = 0; id < 12; ++id) names[std::to_string(id)] = concat("label ", id);
+  const auto text = config_text({{"id2label", names}, {"a", 1}});
+  size_t last = 0;
+  for (int id = 0; id < 12; ++id) {
+    const auto place = text.find(concat("\"", id, "\": "));
+    CHECK((place != std::string::npos && place > last));
+    last = place;
+  }
+  CHECK(parse_json(text) == nlohmann::json{{"id2label", names}, {"a", 1}});
+}
+
+TEST_CASE("one label without problem_type goes out with its name and without one, so that pipelines give a probability",
+          "[interchange][tasks]") {
+  TempDir dir;
+  const nlohmann::json names{{"0", "SCORE"}};
+  import_huggingface(with_keys(dir, "bert-seq-values", {{"id2label", names}, {"problem_type", nullptr}}), dir / "run");
+  export_huggingface(dir / "run", dir / "out");
+  const auto config = parse_json(read_file(dir / "out/config.json"));
+  CHECK(config["id2label"] == names);
+  CHECK_FALSE(config.contains("problem_type"));
+}
+
+TEST_CASE("num_labels of old files is the number of labels, which then have no names", "[interchange][tasks]") {
+  TempDir dir;
+  const auto folder =
+      with_keys(dir, "bert-seq", {{"num_labels", 3}, {"id2label", {{"0", "no"}, {"1", "yes"}}}, {"label2id", nullptr}});
+  const auto said = logged(dir, [&] { import_huggingface(folder, dir / "run"); });
+  CHECK_THAT(said, Catch::Contains("num_labels is 3, and id2label has 2 names; as in transformers, the labels are "
+                                   "called LABEL_0 to LABEL_2"));
+  const auto run = open_run(dir / "run");
+  const auto* head = as<ClassificationConfig>(run.config.objectives.at(0));
+  REQUIRE(head);
+  CHECK((head->labels == std::vector<std::string>{"LABEL_0", "LABEL_1", "LABEL_2"}));
+}
+
 TEST_CASE("config.json tells labels from several labels and from values", "[interchange][tasks]") {
   TempDir dir;
   const auto kind_with = [&](const std::string& name, const nlohmann::json& keys) {
@@ -131,6 +170,12 @@ TEST_CASE("a config.json whose labels or head cannot be taken is refused with th
           "imported");
   refused("bert-seq", {{"problem_type", "regression"}},
           "problem_type is regression for 3 values; heads of one value can be imported");
+  refused("bert-seq-values", {{"problem_type", "single_label_classification"}},
+          "problem_type is single_label_classification for one label, whose probability would always be 1; write "
+          "regression, or multi_label_classification");
+  refused("bert-seq", {{"id2label", {{"0", "neg"}, {"1", "pos"}, {"2", "pos"}}}, {"label2id", nullptr}},
+          "id2label gives the ids 1 and 2 one name, 'pos'; give one of them another name");
+  refused("bert-seq", {{"num_labels", 2'000'000}}, "num_labels is 2000000, must be from 1 to 1000000");
   refused("xlnet-seq", {{"summary_type", "mean"}},
           "summary_type is \"mean\"; only \"last\" can be imported with this class");
   refused("modernbert-seq", {{"classifier_pooling", "max"}},

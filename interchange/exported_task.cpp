@@ -1,0 +1,137 @@
+#include "interchange/exported_task.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/contains.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "core/log.h"
+#include "core/spelling.h"
+#include "core/text.h"
+#include "run/moved.h"
+#include "run/records/task_summary.h"
+#include "tasks/figures/floors.h"
+#include "tasks/figures/task_metric.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+std::string rows_of_task(const LoadedRun& run) { return tokens_of_run(run.folder, run.config.data.tokens); }
+
+/// What a call of a pipeline needs to cut texts as these were.
+ReadingNote cut_note_of(const TaskConfig& task, const std::string& length) {
+  const auto beyond = concat("Of more than ", length, " tokens, ");
+  if (task.kind == TaskKind::tagging)
+    return {beyond + "words were read in windows; pipelines do so with stride=, else later words have no tag."};
+  if (task.kind == TaskKind::spans)
+    return {beyond +
+            "contexts were read in windows, as a tokenizer cuts them with truncation=\"only_second\", stride= and "
+            "return_overflowing_tokens=True."};
+  if (std::holds_alternative<Windows>(task.cut))
+    return {beyond + "texts were read in windows, whose logits have a mean; pipelines read the first one.", true};
+  if (const auto* both = std::get_if<HeadTailCut>(&task.cut))
+    return {concat(beyond, "the first ", both->head_tail, " and the last were read; pipelines read the first."), true};
+  const auto* how = std::holds_alternative<FirstCut>(task.cut)    ? "\"only_first\""
+                    : std::holds_alternative<SecondCut>(task.cut) ? "\"only_second\""
+                    : task.data.second.empty()                    ? "True"
+                                                                  : "True, but keep another token of two long texts";
+  return {concat(beyond, "texts were cut; pipelines do so with truncation=", how, ".")};
+}
+
+/// The figures that say what others of their kind do not: of two labels five of 17.
+bool is_shown(const std::string& metric, TaskKind kind) {
+  static const std::vector<std::string> shown{"accuracy", "auc",       "auc_macro",  "f1",      "f1_macro",
+                                              "f1a",      "f1_strict", "mcc",        "pearson", "spearman",
+                                              "mse",      "exact",     "exact_match"};
+  const bool is_accuracy = metric == "f1_micro" && kind == TaskKind::classification;
+  return contains(shown, metric) || (metric == "f1_micro" && !is_accuracy);
+}
+
+/// What the constant prediction reaches on the test part.
+std::vector<Figure> floor_figures(const LoadedRun& run, const PreparedTask& prepared) {
+  const auto& task = prepared.task;
+  const auto items = read_prepared_part(rows_of_task(run), "test").items;
+  const auto kind = task.config.kind;
+  auto options = metric_options(task);
+  options.resamples = 0;
+  return values_of(kind, items, task.labels, constant_predictions(kind, prepared.constant, items), options);
+}
+
+std::optional<double> number_at(const json& value, const char* pointer) {
+  const auto found = value_at(value, pointer);
+  return found.is_number() ? std::optional(found.get<double>()) : std::nullopt;
+}
+
+/// Whether the summary of a run is of the checkpoint that was opened: the best one, or the last of a run without one.
+bool is_of_checkpoint(const LoadedRun& run) {
+  const auto summary = parse_json(read_text(run.folder + "/summary.json", 64 << 20));
+  const auto best = value_at(summary, "/best_step"), last = value_at(summary, "/steps");
+  return run.state.step == (best.is_number_integer() && best > 0 ? best : last);
+}
+
+}  // namespace
+
+std::optional<PreparedTask> exported_task(const LoadedRun& run) {
+  if (run.config.task.name.empty()) return std::nullopt;
+  try {
+    return open_prepared_task(rows_of_task(run));
+  } catch (const DataError&) {
+    return std::nullopt;
+  }
+}
+
+int64_t row_length(const LoadedRun& run, const TaskConfig& task) {
+  const auto longest = backbone_of(run.config.model).max_input_length();
+  const bool has_limit = longest < BackboneConfig::unlimited_length;
+  if (task.max_length == 0) return has_limit ? longest : 0;
+  return std::min(task.max_length, longest);
+}
+
+std::vector<ReadingNote> reading_notes(const LoadedRun& run, const TaskConfig& task) {
+  std::vector<ReadingNote> notes;
+  if (const auto length = row_length(run, task); length > 0)
+    notes.push_back(cut_note_of(task, thousands(static_cast<uint64_t>(length))));
+  for (const auto* written : {&task.data.text, &task.data.second})
+    if (written->find('{') != std::string::npos)
+      notes.push_back({concat("Texts had the form ", shortened(*written),
+                              "; pipelines put no columns and no words together, so give them such texts."),
+                       true});
+  if (task.kind == TaskKind::spans && run.state.no_answer_threshold != 0)
+    notes.push_back({concat("A question has no answer where the score of none is above that of the best answer by ",
+                            "more than ", digits(run.state.no_answer_threshold, 5), "."),
+                     true});
+  return notes;
+}
+
+std::optional<TestResult> test_result(const LoadedRun& run, const PreparedTask& task) try {
+  const auto summary = read_task_summary(run.folder);
+  if (!is_of_checkpoint(run)) return std::nullopt;
+  TestResult result{.floor_name = name_of_floor(task.task.config.kind, Floor::constant),
+                    .learned = value_at(summary, "/learned") != false,
+                    .chosen = number_at(summary, "/best")};
+  const auto metric = string_at(summary, "/metric");
+  const auto floors = floor_figures(run, task);
+  for (const auto& [name, figure] : summary.at("test").items()) {
+    const auto value = number_at(figure, "/value");
+    if (!value || !(name == metric || is_shown(name, task.task.config.kind))) continue;
+    TestFigure made{.metric = name,
+                    .value = *value,
+                    .low = number_at(figure, "/low"),
+                    .high = number_at(figure, "/high"),
+                    .count = static_cast<int64_t>(number_at(figure, "/count").value_or(0))};
+    for (const auto& floor : floors)
+      if (floor.metric == name) made.floor = floor.value;
+    result.figures.insert(name == metric ? result.figures.begin() : result.figures.end(), made);
+  }
+  for (const auto& note : value_at(summary, "/notes"))
+    if (note.is_string()) result.notes.push_back(note.get<std::string>());
+  return result.figures.empty() ? std::nullopt : std::optional(result);
+} catch (const DataError&) {
+  return std::nullopt;
+}
+
+}  // namespace cloze

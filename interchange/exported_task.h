@@ -1,0 +1,48 @@
+#pragma once
+// What an export says of the task that a run was fine-tuned on: how it read texts, and what it found on the test part.
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run/run.h"
+#include "tasks/rows/prepared_task.h"
+
+namespace cloze {
+
+/// The task of a fine-tuned run, without items. Nothing for another run, and where its rows are gone or damaged, which
+/// `cloze verify run` finds.
+std::optional<PreparedTask> exported_task(const LoadedRun& run);
+
+/// The number of tokens of a row, to which texts were cut; 0: any number.
+int64_t row_length(const LoadedRun& run, const TaskConfig& task);
+
+/// How texts were read, in a sentence that a user of transformers has to know.
+struct ReadingNote {
+  std::string sentence{};
+  bool is_lost = false;  ///< pipelines of transformers cannot do it
+};
+std::vector<ReadingNote> reading_notes(const LoadedRun& run, const TaskConfig& task);
+
+/// A figure of the test part.
+struct TestFigure {
+  std::string metric{};
+  double value = 0;
+  std::optional<double> low{}, high{};  ///< 95 % interval
+  std::optional<double> floor{};        ///< that of the constant prediction on the same part
+  int64_t count = 0;                    ///< what it is of: items, words of a tag accuracy
+};
+
+/// What a fine-tuned run found on the test part of its task with the checkpoint that is exported.
+struct TestResult {
+  std::vector<TestFigure> figures{};  ///< that which chose first, then those of its kind that say something else
+  std::string floor_name{};           ///< `majority`
+  bool learned = true;                ///< it was better than the floor on the valid part
+  std::optional<double> chosen{};     ///< the figure of the valid part, by which the step was chosen
+  std::vector<std::string> notes{};
+};
+
+/// Nothing for a run that has not judged its test part with this checkpoint, or whose records are damaged.
+std::optional<TestResult> test_result(const LoadedRun& run, const PreparedTask& task);
+
+}  // namespace cloze
