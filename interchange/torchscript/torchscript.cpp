@@ -94,16 +94,19 @@ json provenance_of(const LoadedRun& run, const std::string& dtype) {
   return provenance;
 }
 
-/// The receipt as JSON, beside the file.
+/// The receipt as JSON, beside the file. `from_float32`: what bfloat16 costs, by output; empty in float32.
 template <class Errors>
-json receipt_json(const Receipt& receipt, const Errors& errors, const std::string& dtype, const json& provenance) {
-  return {{"file", fs::path(receipt.path).filename().string()},
-          {"dtype", dtype},
-          {"shapes", receipt.shapes},
-          {"largest_error", errors},
-          {"tolerance", receipt.tolerance},
-          {"compared_with", concat("the model in ", dtype == "bfloat16" ? "bfloat16" : "float32")},
-          {"provenance", provenance}};
+json receipt_json(const Receipt& receipt, const Errors& errors, const Errors& from_float32, const std::string& dtype,
+                  const json& provenance) {
+  json facts{{"file", fs::path(receipt.path).filename().string()},
+             {"dtype", dtype},
+             {"shapes", receipt.shapes},
+             {"largest_error", errors},
+             {"tolerance", receipt.tolerance},
+             {"compared_with", concat("the model in ", dtype == "bfloat16" ? "bfloat16" : "float32")},
+             {"provenance", provenance}};
+  if (!from_float32.empty()) facts["largest_difference_from_float32"] = from_float32;
+  return facts;
 }
 
 }  // namespace
@@ -119,6 +122,8 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
   if (part == "generator") take_generator(run);
   const bool bf16 = dtype == "bfloat16";
   const PlainScope as_the_file_computes;
+  const auto trial = make_trial(*run.network, bf16);
+  const auto exact = bf16 ? outputs_now(trial) : std::vector<NetworkOutputs>();
   if (bf16) convert_params(*run.network, at::kBFloat16);
   const auto provenance = provenance_of(run, dtype);
   const auto module = module_of(*run.network).deepcopy();
@@ -127,18 +132,18 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
   const auto staged = folder.path() + "/module", cases_file = folder.path() + "/cases",
              results_file = folder.path() + "/results", receipt_file = folder.path() + "/receipt";
   write_module(module, staged, out, extra_files(run, provenance, folder.path() + "/tokenizer"));
-  const auto trial = make_trial(*run.network, bf16);
   save_safetensors(cases_file, stored_inputs(trial));
   run_in_new_process(self, {"verify", "torchscript-run", staged, cases_file, results_file});
 
   const double tolerance = bf16 ? 2e-2 : 1e-5;
-  const auto errors = errors_of(trial, SafeTensors::open(results_file), tolerance);
+  const auto results = SafeTensors::open(results_file);
+  const auto errors = errors_of(trial, results, tolerance), from_float32 = differences(exact, results);
   Receipt receipt{.path = out,
                   .largest_error = {errors.begin(), errors.end()},
                   .shapes = case_shapes(trial),
                   .tolerance = tolerance,
                   .passed = true};
-  write_atomic(receipt_file, json_text(receipt_json(receipt, errors, dtype, provenance), 2) + "\n");
+  write_atomic(receipt_file, json_text(receipt_json(receipt, errors, from_float32, dtype, provenance), 2) + "\n");
   move_file(receipt_file, out + ".receipt.json");
   move_file(staged, out);
   return receipt;

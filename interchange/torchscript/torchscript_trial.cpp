@@ -126,6 +126,11 @@ bool generates_from(const ExportTrial& trial, const Inputs& texts, const TestSea
          forbidden + 2 * search.num_beams <= model.vocab_size;
 }
 
+double difference(const Tensor& got, const Tensor& wanted) {
+  if (got.sizes() != wanted.sizes()) return 1e30;
+  return (got.to(at::kDouble) - wanted.to(at::kDouble)).abs().max().item<double>();
+}
+
 std::string shape_text(const Tensor& ids) { return concat(ids.size(0), "x", ids.size(1)); }
 
 /// The largest error of each output of case `k`. Throws CheckpointError if one is beyond the tolerance.
@@ -133,9 +138,7 @@ void compare_outputs(const ExportTrial& trial, size_t k, const SafeTensors& resu
                      std::map<std::string, double>& errors) {
   for (const auto& [name, wanted] : run_network(trial.network, trial.cases[k])) {
     const auto got = results.get(name + "." + std::to_string(k));
-    const double error = got.sizes() == wanted.sizes()
-                             ? (got.to(at::kDouble) - wanted.to(at::kDouble)).abs().max().item<double>()
-                             : 1e30;
+    const double error = difference(got, wanted);
     const double scale = std::max(1.0, wanted.abs().max().item<double>());
     require<CheckpointError>(error <= tolerance * scale, "the exported file differs from the model: output '", name,
                              "' at shape ", shape_text(trial.cases[k].input_ids), " by ", error, " (tolerance ",
@@ -168,6 +171,20 @@ ExportTrial make_trial(Network& network, bool bf16) {
           .cases = make_cases(network, generative),
           .generates = generative && !bf16 && can_generate(network),
           .bf16 = bf16};
+}
+
+std::vector<NetworkOutputs> outputs_now(const ExportTrial& trial) {
+  std::vector<NetworkOutputs> all;
+  for (const auto& one : trial.cases) all.push_back(run_network(trial.network, one));
+  return all;
+}
+
+std::map<std::string, double> differences(const std::vector<NetworkOutputs>& outputs, const SafeTensors& results) {
+  std::map<std::string, double> largest;
+  for (size_t k = 0; k < outputs.size(); ++k)
+    for (const auto& [name, wanted] : outputs[k])
+      largest[name] = std::max(largest[name], difference(results.get(concat(name, ".", k)), wanted));
+  return largest;
 }
 
 std::vector<NamedTensor> stored_inputs(const ExportTrial& trial) {

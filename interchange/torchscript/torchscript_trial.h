@@ -26,4 +26,8 @@ std::vector<std::string> case_shapes(const ExportTrial& trial);
 /// tolerance, and if the file generates other ids than the network.
 std::map<std::string, double> errors_of(const ExportTrial& trial, const SafeTensors& results, double tolerance);
 
+/// What the network computes of each case now, and the largest differences from that in the outputs of a file.
+std::vector<NetworkOutputs> outputs_now(const ExportTrial& trial);
+std::map<std::string, double> differences(const std::vector<NetworkOutputs>& outputs, const SafeTensors& results);
+
 }  // namespace cloze

@@ -40,6 +40,9 @@ TEST_CASE(
     CHECK(receipt.largest_error.size() == 4);
     const auto facts = nlohmann::json::parse(read_file(dir / (dtype + ".pt.receipt.json")));
     CHECK(facts["provenance"]["tokenizer"] == open_run(trained()).tokenizer.fingerprint());
+    const double cost = facts.value("/largest_difference_from_float32/prediction_logits"_json_pointer, 0.0);
+    CHECK((cost > 1e-4) == (dtype == "bfloat16"));
+    CHECK(cost < 0.2);
   }
   const auto content = read_file(dir / "float32.pt");
   for (const auto* name : {"extra/config.json", "extra/run.yaml", "extra/provenance.json", "extra/tokenizer/vocab.txt"})
