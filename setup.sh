@@ -8,6 +8,7 @@ PACKAGES="build-essential cmake ninja-build pkg-config python3 python3-venv libs
 TORCH_VERSION=2.13.0
 CLANG_FORMAT_VERSION=23.1.5
 ARROW_VERSION=26.0.1
+PEERS="transformers==5.23.0 tokenizers==0.23.3 safetensors==0.8.0 sentencepiece==0.2.3 protobuf==7.36.2"
 SANITIZE=${SANITIZE:-}
 BUILD=build${SANITIZE:+-${SANITIZE/,/-}}   # commas separate options of the linker
 
@@ -135,6 +136,23 @@ find_formatter() {
   python3 -m venv "$venv" || die "python3 -m venv failed; install python3-venv"
   logged build/format.log "installing clang-format" "$venv/bin/pip" install -q --disable-pip-version-check "clang-format==$CLANG_FORMAT_VERSION" ||
     die "pip cannot install clang-format $CLANG_FORMAT_VERSION; see build/format.log"
+}
+
+# find_peers: transformers and what it needs, which the tests beside it import, installed in the build folder. The torch
+# of LibTorch is not installed twice.
+find_peers() {
+  local venv=build/peers libtorch
+  [ "$(cat "$venv/installed" 2>/dev/null)" = "$PEERS" ] && return
+  say "installing ${PEERS%% *} and what it needs for the tests beside it (about 120 MB)"
+  rm -rf "$venv"
+  python3 -m venv "$venv" || die "python3 -m venv failed; install python3-venv"
+  libtorch=$(echo "$PWD"/build/venv/lib/python3*/site-packages)
+  [ ! -d "$libtorch/torch" ] || echo "$libtorch" >"$(echo "$venv"/lib/python3*/site-packages)/libtorch.pth"
+  pip_peers() { "$venv/bin/pip" install -q --disable-pip-version-check "torch==$1" $PEERS; }
+  peers_install() { pip_peers "$TORCH_VERSION+cpu" || pip_peers "$TORCH_VERSION"; }
+  logged build/peers.log "installing transformers" peers_install ||
+    die "pip cannot install torch $TORCH_VERSION with $PEERS; see build/peers.log, or leave out --peers"
+  echo "$PEERS" >"$venv/installed"
 }
 
 # ninja_status: what ninja writes on a terminal before the name of a file: the time left, which it knows from 1.12 on, else the time so far.

@@ -9,7 +9,8 @@ exported. Then
 - pipeline("token-classification", aggregation_strategy="first") has its tags, the first word's too,
 - the code in docs/exports.md, as it stands there, has its answers and its choices.
 
-A fault is a line; exits with 1 then. Needs torch and transformers; says so, and exits with 0, where they lack.
+A fault is a line; exits with 1 then. Without the environment beside transformers (`./test --peers`) the test is
+skipped.
 """
 import argparse
 import json
@@ -18,14 +19,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-try:
-    import torch
-    import transformers as hf
-except ImportError as missing:
-    print(f"warning: not tested: exports in transformers ({missing})")
-    sys.exit(0)
+import peers
 
-from finetune_beside import pretrain, run, set_all, write_task
+peers.enter(__file__)
+import torch  # noqa: E402
+import transformers as hf  # noqa: E402
+from finetune_beside import pretrain, run, set_all, write_task  # noqa: E402
 
 STEPS = 12
 SETTINGS = [f"train.budget.steps={STEPS}", "train.batch_size=16", "optimizer.learning_rate=1e-3", "schedule.warmup=0",

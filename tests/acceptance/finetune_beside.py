@@ -7,7 +7,7 @@ For every family and kind of task that transformers has a class for: a run of on
 for 50 steps without dropout in fp32, its first weights are exported, `cloze inspect task --json` gives the batches, and
 AdamW with clipping and a linear schedule takes the same steps. A line of the table has the largest difference of the
 losses (limit 1e-4) and of the rates, and how many predictions of the test part are others. Exits with 1 where
-something differs. Texts are made up here. Needs torch and transformers; says so, and exits with 0, where they lack.
+something differs. Texts are made up here. Needs the environment beside transformers (`./test --peers`).
 """
 import argparse
 import json
@@ -17,13 +17,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-try:
-    import torch
-    import transformers as hf
-    from torch.nn import functional as F
-except ImportError as missing:
-    print(f"skipped: {missing}; install torch and transformers")
-    sys.exit(0)
+import peers
+
+peers.enter(__file__)
+import torch  # noqa: E402
+import transformers as hf  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
 
 STEPS, BATCH, WARMUP, RATE, DECAY, EPSILON, LIMIT = 50, 8, 5, 2e-4, 0.01, 1e-6, 1e-4
 FAMILIES = {"bert": "Bert", "roberta": "Roberta", "albert": "Albert", "electra": "Electra", "xlnet": "XLNet",

@@ -14,7 +14,7 @@ import` and `cloze export --to huggingface` take it through a run. Then
 - the class that came in computes the same outputs from both.
 
 Layouts of tokenizers that Cloze does not have must be refused with their name. A fault is a line; exits with 1 then.
-Needs torch, transformers, tokenizers and sentencepiece.
+Without the environment beside transformers (`./test --peers`) the test is skipped.
 """
 import argparse
 import json
@@ -26,6 +26,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+import peers
+
+peers.enter(__file__)
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import torch  # noqa: E402

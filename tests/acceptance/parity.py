@@ -13,7 +13,8 @@ gradient of every parameter and generated texts. Then
 
 A case is a function of the seed and its number, so that a fault is found again with --case. A fault is a line, and the
 folder of its case stays: config, weights, inputs, expected values, and what was imported and exported. A table of
-families stands at the end. Exits with 1 where something differs. Needs torch, transformers and safetensors.
+families stands at the end. Exits with 1 where something differs. Needs the environment beside transformers
+(`./test --peers`).
 
 Gradients that are zero up to rounding (`verify parity` says which) agree below 1e-2: they are sums that cancel, so that
 what is left is rounding, which differs.
@@ -28,6 +29,9 @@ import tempfile
 import traceback
 from pathlib import Path
 
+import peers
+
+peers.enter(__file__)
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "parity"))
 import torch  # noqa: E402
@@ -36,6 +40,7 @@ from make_cases import OUTPUTS, forward  # noqa: E402
 from random_cases import FAMILIES, Case  # noqa: E402
 
 OUTPUT_TOLERANCE, ROUNDING = 2e-5, 1e-2
+BY_TOKEN = ("logits", "prediction_logits", "start_logits", "end_logits", "last_hidden_state")
 
 
 def run(program, *arguments):
@@ -62,8 +67,8 @@ def outputs_that_differ(got, wanted, inputs):
             found.append(f"{name} is absent or has another shape")
             continue
         error = (got[name].double() - value.double()).abs()
-        by_token = name in ("logits", "prediction_logits", "last_hidden_state") and "target_mapping" not in inputs
-        if mask is not None and by_token: error *= mask.reshape(mask.shape + (1,) * (error.dim() - 2))
+        by_token = name in BY_TOKEN and "target_mapping" not in inputs
+        if mask is not None and by_token and mask.shape == error.shape[:mask.dim()]: error *= mask.reshape(mask.shape + (1,) * (error.dim() - 2))
         if not error.max() <= OUTPUT_TOLERANCE * max(1, value.abs().max()): found.append(f"{name} {error.max():.1e}")
     return found
 
