@@ -7,6 +7,10 @@
 #include <vector>
 
 int main(int count, char** words) {
+  if (count < 3) {
+    std::cerr << "reader FILE ID...\n";
+    return 2;
+  }
   torch::InferenceMode guard;
   auto model = torch::jit::load(words[1]);
   std::vector<int64_t> ids;
