@@ -47,8 +47,7 @@ bool is_shown(const std::string& metric, TaskKind kind) {
   static const std::vector<std::string> shown{"accuracy", "auc",       "auc_macro",  "f1",      "f1_macro",
                                               "f1a",      "f1_strict", "mcc",        "pearson", "spearman",
                                               "mse",      "exact",     "exact_match"};
-  const bool is_accuracy = metric == "f1_micro" && kind == TaskKind::classification;
-  return contains(shown, metric) || (metric == "f1_micro" && !is_accuracy);
+  return contains(shown, metric) || (metric == "f1_micro" && kind != TaskKind::classification);  // there it is accuracy
 }
 
 /// What the constant prediction reaches on the test part.
@@ -113,7 +112,7 @@ std::optional<TestResult> test_result(const LoadedRun& run, const PreparedTask& 
   TestResult result{.floor_name = name_of_floor(task.task.config.kind, Floor::constant),
                     .learned = value_at(summary, "/learned") != false,
                     .chosen = number_at(summary, "/best")};
-  const auto metric = string_at(summary, "/metric");
+  const auto& metric = run.config.task.metric;
   const auto floors = floor_figures(run, task);
   for (const auto& [name, figure] : summary.at("test").items()) {
     const auto value = number_at(figure, "/value");
