@@ -14,5 +14,5 @@ def enter(program):
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if not missing: return
     if PYTHON.exists() and Path(sys.prefix) != PYTHON.parents[1]: os.execv(PYTHON, [str(PYTHON), program, *sys.argv[1:]])
-    print(f"skipped: {Path(program).stem}: {', '.join(missing)} cannot be imported")
+    print(f"skipped: {Path(program).stem}: {', '.join(missing)} cannot be imported; `./test --peers` installs them")
     sys.exit(SKIPPED)
