@@ -33,8 +33,8 @@ ReadingNote cut_note_of(const TaskConfig& task, const std::string& length) {
             "return_overflowing_tokens=True."};
   if (std::holds_alternative<Windows>(task.cut))
     return {beyond + "texts were read in windows, whose logits have a mean; pipelines read the first one.", true};
-  if (const auto* both = std::get_if<HeadTailCut>(&task.cut))
-    return {concat(beyond, "the first ", both->head_tail, " and the last were read; pipelines read the first."), true};
+  if (std::holds_alternative<HeadTailCut>(task.cut))
+    return {beyond + "the beginning and the end were read; pipelines read the beginning alone.", true};
   const auto* how = std::holds_alternative<FirstCut>(task.cut)    ? "\"only_first\""
                     : std::holds_alternative<SecondCut>(task.cut) ? "\"only_second\""
                     : task.data.second.empty()                    ? "True"
