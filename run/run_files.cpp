@@ -27,6 +27,14 @@ bool is_step_name(const std::string& name) {
   return name.size() == 13 && name.starts_with("step-") && std::all_of(name.begin() + 5, name.end(), ::isdigit);
 }
 
+std::string newest_step(const std::string& run) {
+  std::error_code unknown;
+  std::string newest;
+  for (std::filesystem::directory_iterator at(run, unknown), end; !unknown && at != end; at.increment(unknown))
+    if (const auto name = at->path().filename().string(); is_step_name(name)) newest = std::max(newest, name);
+  return newest.empty() ? "" : run + "/" + newest;
+}
+
 bool is_first_file(const std::string& name) {
   return name.starts_with("events.out.tfevents.") ||
          is_one_of({"run.yaml", "provenance.json", "init.json", "log.txt", "metrics.jsonl", "tokenizer",

@@ -10,6 +10,9 @@ inline constexpr const char* run_lock = "lock";
 /// Whether a file name is that of a step folder: `step-00001200`.
 bool is_step_name(const std::string& name);
 
+/// The step folder of a run with the largest step; empty without any.
+std::string newest_step(const std::string& run);
+
 /// The folder in a run with what came with an imported model.
 inline constexpr const char* imported_folder = "huggingface";
 

@@ -1,6 +1,5 @@
 #include "run/checkpoints/checksums.h"
 
-#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <filesystem>
@@ -30,19 +29,14 @@ bool has_own_fingerprint(const json& content) {
   return content.value("format", json()) == "cloze-checkpoint" && content.value("version", json()) == 1;
 }
 
-/// The name of the step folder that the file `best` of a run names, or of the newest; empty without any.
+/// The step folder that the file `best` of a run names, or the newest; empty without any.
 std::string best_or_newest(const std::string& run) {
   std::error_code unknown;
   const auto pointer = run + "/best";
-  std::string best = fs::is_regular_file(pointer, unknown) ? read_text(pointer, 4096) : "", newest;
+  std::string best = fs::is_regular_file(pointer, unknown) ? read_text(pointer, 4096) : "";
   while (!best.empty() && std::isspace(static_cast<unsigned char>(best.back()))) best.pop_back();
-  for (fs::directory_iterator at(run, unknown), end; !unknown && at != end; at.increment(unknown)) {
-    const auto name = at->path().filename().string();
-    if (!is_step_name(name)) continue;
-    if (name == best) return best;
-    newest = std::max(newest, name);
-  }
-  return newest;
+  const bool is_there = is_step_name(best) && fs::is_directory(run + "/" + best, unknown);
+  return is_there ? run + "/" + best : newest_step(run);
 }
 
 }  // namespace
@@ -61,7 +55,7 @@ std::string file_hash(const std::string& path) {
 }
 
 std::string weights_fingerprint(const std::string& path) {
-  const auto step = is_step_folder(path) ? path : path + "/" + best_or_newest(path);
+  const auto step = is_step_folder(path) ? path : best_or_newest(path);
   const auto manifest = step + "/manifest.json";
   if (!fs::exists(manifest)) return "";
   return string_at(parse_json(read_text(manifest, 64 << 20)), "/files/weights.safetensors/xxh3");

@@ -38,25 +38,49 @@ struct IndependentRun {
   HeldOutFile held_out{};
 };
 
-/// Everything by which runs of one arm are alike. `tokens`: what stands for its text and tokenizer.
-RunConfig without_seed(RunConfig config, const std::string& tokens) {
+/// The folders of the texts of a run.
+std::vector<std::string*> folders_of(DataConfig& data) {
+  std::vector<std::string*> folders{&data.tokens};
+  for (auto& part : data.mixture) folders.push_back(&part.tokens);
+  return folders;
+}
+
+/// What tells the texts of a run from those of others: their fingerprint, else their folders.
+std::string texts_of(IndependentRun& one) {
+  if (!one.run.texts.empty()) return one.run.texts;
+  auto texts = one.run.tokenizer;
+  for (const auto* folder : folders_of(one.config.data)) texts += " " + *folder;
+  return texts;
+}
+
+/// For each run its config with the folders that the first run on the same texts names. Texts that were prepared anew
+/// in a folder have its name with their fingerprint.
+std::vector<RunConfig> configs_by_texts(std::vector<IndependentRun> runs) {
+  std::map<std::string, std::vector<std::string>> first;  // folders by texts
+  std::set<std::vector<std::string>> named;
+  std::vector<RunConfig> configs;
+  for (auto& one : runs) {
+    const auto texts = texts_of(one);
+    const auto folders = folders_of(one.config.data);
+    std::vector<std::string> names;
+    for (const auto* folder : folders) names.push_back(*folder);
+    if (!first.contains(texts) && !named.insert(names).second) names[0] += "-" + texts;
+    const auto& known = first.emplace(texts, names).first->second;
+    for (size_t i = 0; i < folders.size() && known.size() == folders.size(); ++i) *folders[i] = known[i];
+    configs.push_back(one.config);
+  }
+  return configs;
+}
+
+/// Everything by which runs of one arm are alike.
+RunConfig without_seed(RunConfig config) {
   config.train.seed = 0;
   config.train.threads = 0;
   config.train.workers = 1;
   config.train.on_divergence = {};
   config.checkpoint = {};
-  config.data.tokens = config.task.name.empty() ? tokens : "";
+  if (!config.task.name.empty()) config.data.tokens = "";  // config.task has the fingerprint of its rows
   return config;
-}
-
-/// For each run the tokens of the first run with the same tokenizer; empty where all of them have the same.
-std::vector<std::string> tokens_of(const std::vector<IndependentRun>& runs) {
-  std::map<std::string, std::string> first;
-  for (const auto& one : runs)
-    if (!one.run.tokenizer.empty()) first.emplace(one.run.tokenizer, one.config.data.tokens);
-  std::vector<std::string> tokens;
-  for (const auto& one : runs) tokens.push_back(first.size() > 1 ? first[one.run.tokenizer] : "");
-  return tokens;
 }
 
 /// Refuses a unit that says nothing of this loss.
@@ -239,16 +263,16 @@ void name_arms(std::vector<IndependentArm>& arms) {
 std::vector<IndependentArm> arms_of(const std::vector<IndependentRun>& runs) {
   std::vector<IndependentArm> arms;
   std::map<std::pair<std::string, std::string>, size_t> arm_of;  // by config and change
-  const auto tokens = tokens_of(runs);
+  const auto configs = configs_by_texts(runs);
   for (size_t i = 0; i < runs.size(); ++i) {
     const auto& one = runs[i];
-    const auto config = without_seed(one.config, tokens[i]);
+    const auto config = without_seed(configs[i]);
     const auto [at, is_new] = arm_of.emplace(std::pair(to_yaml(config), one.run.changed), arms.size());
     if (is_new) arms.push_back({.config = config, .changed = one.run.changed});
     auto& members = arms[at->second].runs;
     for (const auto* other : members)
       require<ConfigError>(other->config.train.seed != one.config.train.seed, other->folder, " and ", one.folder,
-                           ": have the same config and seed, so that one run would count twice; leave one out");
+                           ": have the same config, text and seed, so that one run would count twice; leave one out");
     members.push_back(&one);
   }
   find_differing_keys(arms);

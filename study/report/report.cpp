@@ -342,6 +342,7 @@ void read_provenance(const std::string& folder, ReportedRun& run) {
   if (!fs::exists(path)) return;
   const auto fields = parse_json(read_text(path, 16 << 20));
   run.tokenizer = string_at(fields, "/data/tokenizer");
+  run.texts = string_at(fields, "/data/fingerprint");
   const auto history = history_of(fields);
   run.made_by = history.made_by;
   run.is_dirty = history.is_dirty;

@@ -56,6 +56,7 @@ struct ReportedRun {
   std::string command{};    ///< that makes it again
   std::string budget{};     ///< `20,000,000 tokens`
   std::string tokenizer{};  ///< its fingerprint; empty where the run does not say
+  std::string texts{};      ///< fingerprint of all text that it was trained and scored on, as tokenizer
   std::string made_by{};    ///< program, LibTorch and processor; empty where the run does not say
   bool is_dirty = false;    ///< made by a program whose source had changes that no commit has
   std::string changed{};    ///< `changed at step 40: ...`, of a run whose training was changed on its way
@@ -99,7 +100,7 @@ struct RunsQuestion {
   double better_by = 0;  ///< the smallest difference that matters, in the unit; 0: none is stated
 };
 
-/// The report of run directories. Runs whose tokenizers and configs are equal but for the seed are an arm, named by the
+/// The report of run directories. Runs whose texts and configs are equal but for the seed are an arm, named by the
 /// keys in which arms differ where these are few, else by its folders; those that were changed on their way in the same
 /// manner are one of their own. Runs that are not finished are listed.
 /// Fine-tuned runs are compared by the figure of their task on its test part.
@@ -112,7 +113,7 @@ StudyReport report_of_runs(const RunsQuestion& question);
 /// sets, notes, commands. Throws DataError as make_report.
 void compare_arms(StudyReport& report);
 
-/// What provenance.json of a run says of its tokenizer, of what made it and of what was changed, for `run`.
+/// What provenance.json of a run says of its tokenizer and texts, of what made it and of what was changed, for `run`.
 void read_provenance(const std::string& folder, ReportedRun& run);
 
 /// What is added to the name of an arm for its runs that were `changed`: `, changed at step 40`.

@@ -25,7 +25,7 @@ struct Made {
   std::vector<std::string> losses{"mlm"};
   double value = 3;
   int64_t step = 100, logged = 100;
-  std::string tokenizer = "t1";
+  std::string tokenizer = "t1", texts{};
   uint64_t bytes = 0;  ///< of each example; 0: not known
   bool finished = true;
   std::string processor = "p1";
@@ -47,7 +47,7 @@ struct Runs {
     folder.write(name + "/provenance.json", json{{"cloze", "0.1.0"},
                                                  {"libtorch", "2.13"},
                                                  {"machine", {{"processor", made.processor}}},
-                                                 {"data", {{"tokenizer", made.tokenizer}}},
+                                                 {"data", {{"tokenizer", made.tokenizer}, {"fingerprint", made.texts}}},
                                                  {"history", made.history}}
                                                 .dump());
     json losses = json::object();
@@ -93,6 +93,30 @@ TEST_CASE("runs by hand are grouped by their configs without the seed, and compa
   CHECK(report.arms[1].difference.interval);
   CHECK(report.runs[0].command == "cloze pretrain " + report.runs[0].result.folder + "/run.yaml --run " +
                                       report.runs[0].result.folder + "-again");
+}
+
+TEST_CASE("runs on different texts are arms, whatever their seeds, and a text is the same wherever it was prepared") {
+  Runs runs;
+  const auto make = [&](const std::string& name, const std::string& seed, const std::string& tokens,
+                        const std::string& texts) {
+    runs.make(name, {.set = {"train.seed=" + seed, "data.tokens=" + tokens}, .texts = texts});
+  };
+  make("war-1", "1", "war", "f1");
+  make("war-2", "2", "moved/war", "f1");
+  make("other-2", "2", "other", "f2");
+  make("other-3", "3", "other", "f2");
+  make("anew-1", "1", "war", "f3");  // in the folder of the first
+  const auto report = runs.report();
+  std::string arms;
+  for (const auto& arm : report.arms) arms += concat(arm.name, " ", arm.runs.size(), "\n");
+  CHECK(arms == "tokens=war 2\ntokens=other 2\ntokens=war-f3 1\n");
+  CHECK(report.arms[1].difference.seeds == 1);  // paired by seed
+
+  Runs mixtures;
+  for (const std::string part : {"books", "news"})
+    mixtures.make(part,
+                  {.set = {"data.tokens=war", "data.mixture=[{tokens: " + part + ", weight: 1}]"}, .texts = part});
+  CHECK(mixtures.report().arms.size() == 2);
 }
 
 TEST_CASE("the baseline is named by its arm or by one of its folders") {
@@ -172,7 +196,8 @@ TEST_CASE("the floor of runs is that of the metric at their last evaluation") {
   for (const std::string run : {"low-1", "low-2", "high-1", "high-2"})
     runs.folder.write(
         run + "/metrics.jsonl",
-        json{{"step", 100}, {"held_out_loss", 3}, {"held_out", {{"mlm_baseline_loss", 6.5}}}}.dump() + "\n");
+        json{{"step", 100}, {"held_out_loss", 3}, {"held_out", {{"mlm_loss", 3}, {"mlm_baseline_loss", 6.5}}}}.dump() +
+            "\n");
   const auto report = runs.report();
   CHECK(report.floor == Approx(6.5));
   CHECK(report.arms[1].runs[0].floor == Approx(6.5));
@@ -246,7 +271,7 @@ TEST_CASE("runs by hand that cannot be compared are refused") {
              Catch::Contains("so that their losses cannot be compared: by mlm, 3 sequences of 32 tokens"));
   CHECK_THAT(with({.set = third, .losses = {"clm"}}), Catch::Contains("were scored by different losses (mlm; clm)"));
   CHECK_THAT(with({.set = {"train.seed=1", "checkpoint.keep=9"}}),
-             Catch::Contains("have the same config and seed, so that one run would count twice"));
+             Catch::Contains("have the same config, text and seed, so that one run would count twice"));
 }
 
 TEST_CASE("runs by hand of different tasks are not compared, and a unit of losses is none of a task's figures") {
