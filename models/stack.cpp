@@ -164,7 +164,7 @@ double Stack::multiply_adds(const RowSizes& row, double encoded) const {
   for (const auto& layer : layers)
     for (const auto& block : layer) {
       const bool last = &layer == &layers.back() && &block == &layer.back();
-      sum += block->multiply_adds(row, last ? row.read : row.length, encoded);
+      sum += block->multiply_adds(row, last && !row.is_whole ? row.read : row.length, encoded);
     }
   return sum;
 }

@@ -281,7 +281,7 @@ struct TwoStream final : Backbone {
         const auto stream = [&](double queries) {
           return attention.multiply_adds(queries, keys) + queries * feed_forward;
         };
-        const bool content = block != blocks.back() || !targets;
+        const bool content = block != blocks.back() || !targets || row.is_whole;
         sum += row.count * (keys * attention.key_value->multiply_adds() + stream(row.predicted) +
                             (content ? stream(row.length) : 0));
       }

@@ -150,6 +150,11 @@ Cost Network::cost(const std::vector<RowSizes>& rows) const {
   return sum;
 }
 
+double Network::training_flops(std::vector<RowSizes> rows, bool is_whole) const {
+  for (auto& row : rows) row.is_whole = is_whole;
+  return cost(rows).training_flops();
+}
+
 namespace {
 
 /// Adds to `size` of each row the number of these flat indices into [B width] that lie in it; undefined: none.

@@ -22,8 +22,13 @@ class Network : public Layer {
   Cost cost(const std::vector<RowSizes>& rows) const;
   /// The sizes of a batch's rows, before `rewrite`.
   std::vector<RowSizes> row_sizes(const Batch& batch) const;
-  /// FLOPs of the forward and the backward pass of a batch, as Cost defines them.
-  double training_flops(const Batch& batch) const { return cost(row_sizes(batch)).training_flops(); }
+  /// FLOPs of the forward and the backward pass of these rows, as Cost defines them.
+  /// is_whole   as in RowSizes
+  double training_flops(std::vector<RowSizes> rows, bool is_whole = false) const;
+  /// The same of a batch.
+  double training_flops(const Batch& batch, bool is_whole = false) const {
+    return training_flops(row_sizes(batch), is_whole);
+  }
   /// `last_hidden_state`, `encoder_last_hidden_state`, `pooler_output` and the outputs of every head at all positions,
   /// under Hugging Face's names.
   NetworkOutputs outputs(const Inputs& inputs, Traces* traces = nullptr);

@@ -68,6 +68,7 @@ struct Stepper::Impl {
         max_norm(config.optimizer.max_grad_norm),
         bf16(config.train.precision == Precision::bf16 && has_fast_bf16(device)),
         configured_precision(name_of(config.train.precision)),
+        counts_whole(config.train.budget.count == FlopsCount::published),
         flat(collect_params(net), device),
         optimizer(config.optimizer, flat) {
     network.backbone->set_gradient_checkpointing(config.train.gradient_checkpointing);
@@ -85,6 +86,7 @@ struct Stepper::Impl {
   double max_norm;
   bool bf16;
   std::string configured_precision;
+  bool counts_whole;  ///< RowSizes::is_whole
   FlatParameters flat;
   Optimizer optimizer;
   std::optional<WeightAverage> average;
@@ -203,7 +205,7 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
     add(result.parts, in.pass(batch, micro, pass_key(in.rng, number, micro), totals, ledger));
     result.tokens += batch.tokens;
     if (batch.labels.defined()) result.predicted_tokens += batch.labels.numel();
-    result.flops += in.network.training_flops(batch);
+    result.flops += in.network.training_flops(batch, in.counts_whole);
   }
   const auto start = Clock::now();
   in.sum_up(result);

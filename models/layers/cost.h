@@ -5,7 +5,9 @@
 // each weight once for each token that it is applied to, and for each pair of a query and a key that may attend to each
 // other the width of all heads for the score, and again for the value. Not counted are lookups, norms, activations, the
 // softmax, and what an implementation computes only to mask it. Source: Korthikanti et al. 2022, appendix A (arXiv
-// 2205.05198). Differs: masked pairs are not counted, and a head counts where it is applied.
+// 2205.05198). Differs: masked pairs are not counted, and a head counts where it is applied. So does the last block,
+// which Cloze computes for the tokens alone whose states are read; published networks compute it for all
+// (RowSizes::is_whole).
 #include <algorithm>
 #include <vector>
 
@@ -20,6 +22,7 @@ struct RowSizes {
   double read = 0;                ///< tokens whose hidden states are used (single stacks)
   double predicted = 0;           ///< tokens that are predicted; of a two-stream model: queries of its query stream
   double boundary_predicted = 0;  ///< tokens that sbo predicts from the boundaries of their spans
+  bool is_whole = false;          ///< the last block counts for every token, also where no state of it is read
 };
 
 /// The sum of a size over all rows.

@@ -5,6 +5,15 @@
 
 namespace cloze {
 
+/// Which FLOPs of a step are counted.
+enum class FlopsCount { computed, published };
+constexpr auto choices(FlopsCount) {
+  using enum FlopsCount;
+  return std::array{
+      Choice{computed, "computed", "those of Cloze, whose last block is for the tokens alone whose states are read"},
+      Choice{published, "published", "those of the published networks, whose last block is for every token"}};
+}
+
 /// The budget: a run ends when the first of these limits is reached. The schedule spans the given one.
 struct BudgetConfig {
   int64_t steps = 0;
@@ -14,6 +23,7 @@ struct BudgetConfig {
   double epochs = 0;
   double flops = 0;
   double minutes = 0;
+  FlopsCount count = FlopsCount::computed;
   bool limited() const {
     return steps > 0 || tokens > 0 || predicted_tokens > 0 || words > 0 || epochs > 0 || flops > 0 || minutes > 0;
   }
@@ -31,6 +41,7 @@ void describe(V& v, BudgetConfig& c) {
   v("epochs", c.epochs, "passes over the training text; 0 = not limited", in_range(0, 1e9));
   v("flops", c.flops, "training FLOPs, as `cloze describe` counts them; 0 = not limited", in_range(0, 1e40));
   v("minutes", c.minutes, "minutes of training, without evaluation and saving; 0 = not limited", in_range(0, 1e9));
+  v("count", c.count, "which FLOPs a run counts, for its budget and in what it logs");
 }
 
 enum class Precision { fp32, bf16 };

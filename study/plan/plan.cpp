@@ -213,6 +213,10 @@ struct Scaler {
   std::string lost{};  ///< a limit of which not one is left
   template <class T>
   void operator()(const char* name, T& limit, const char*, const Rule& = {}) {
+    if constexpr (std::is_arithmetic_v<T>) scale(name, limit);
+  }
+  template <class T>
+  void scale(const char* name, T& limit) {
     const T whole = limit;
     limit = static_cast<T>(static_cast<double>(limit) * factor);
     if (whole > 0 && limit == 0) lost = concat(name, " is ", whole);
@@ -243,6 +247,13 @@ BudgetConfig scaled(BudgetConfig budget, double factor) {
                        significant(factor, 3),
                        " of it is less than one, which would not limit a run; raise it, or remove it");
   return budget;
+}
+
+FlopsCount count_of_part(const BudgetConfig& part, const BudgetConfig& before, const std::string& where) {
+  require<ConfigError>(part.count == FlopsCount::computed || part.count == before.count, where, ".count is ",
+                       part.count, ", and that of the budget before it is ", before.count,
+                       "; FLOPs of two counts have no sum: give both the same");
+  return before.count;
 }
 
 void check_budget(const RunConfig& config, const std::string& what) {
@@ -278,6 +289,10 @@ std::string fingerprint_of(RunConfig config) {
   config.checkpoint = {};
   config.data.tokens.clear();
   return hash_hex(to_yaml(config) + tokens);
+}
+
+std::string fingerprint_after(const std::string& own, const std::string& source) {
+  return hash_hex(own + source + "from its last step");
 }
 
 std::vector<int64_t> seeds_of(const std::vector<int64_t>& named) {
@@ -465,7 +480,9 @@ RunConfig config_of_stage(const Plan& before, size_t arm, const Keys& keys, cons
   for (const auto& [key, value] : keys) tree.set(key, value);
   auto config = decode<RunConfig>(tree);
   config.init = {};
+  const auto count = count_of_part(stage.budget, config.train.budget, where + ".budget");
   config.train.budget = stage.budget;
+  config.train.budget.count = count;
   check_budget(config, concat(before.file, ": ", where, ".budget, ", budget_words(stage.budget), ", for arm '",
                               before.arms[arm].name, "'"));
   config.evaluation.objectives.clear();
@@ -521,7 +538,7 @@ Plan later_plan(const Plan& before, size_t stage) {
     run.config.train.seeds = train.seeds;
     run.source = before.folder + "/" + run.folder;
     run.earlier.push_back(run.source);
-    run.fingerprint = hash_hex(fingerprint_of(run.config) + run.fingerprint);
+    run.fingerprint = fingerprint_after(fingerprint_of(run.config), run.fingerprint);
     run.config.init.from = run.source;
   }
   return plan;

@@ -37,7 +37,7 @@ struct PlannedRun {
   std::string folder{};  ///< of the run, within that of the study: `runs/wide/seed-1`
   RunConfig config{};
   std::string fingerprint{};  ///< of everything that makes its numbers: config, text, tokenizer
-  std::string source{};       ///< folder of the run that must have ended before
+  std::string source{};       ///< folder of the run that must have ended before, from whose last step it goes on
   bool continues = false;     ///< goes on from the last checkpoint of `source`, with a larger budget
   RunConfig trained{};        ///< of a probe: config of `source`, on whose backbone it trains a head
   /// Folders of the runs whose networks it goes on from, the first first: what they used up counts as its own.
@@ -107,6 +107,9 @@ std::vector<Arm> swept(const std::vector<Arm>& arms, const std::string& key, con
 /// XXH3 of what makes the numbers of a run, without what only makes it faster or names its place.
 std::string fingerprint_of(RunConfig config);
 
+/// The fingerprint of a run that goes on from the last step of another, by its own and that one's.
+std::string fingerprint_after(const std::string& own, const std::string& source);
+
 /// Calls `f(path, value)` for every leaf of a key of a study, which may be a map of keys.
 template <class F>
 void each_leaf(const std::string& path, const ConfigNode& node, const F& f) {
@@ -117,6 +120,10 @@ void each_leaf(const std::string& path, const ConfigNode& node, const F& f) {
 /// A part of a budget, in each of its currencies. Throws ConfigError where a part of one limit is nothing and others
 /// are left.
 BudgetConfig scaled(BudgetConfig budget, double factor);
+
+/// The count of the FLOPs of a part of a run, which is that of the part before it. Throws ConfigError where it names
+/// another; `where`: its key.
+FlopsCount count_of_part(const BudgetConfig& part, const BudgetConfig& before, const std::string& where);
 
 /// Throws ConfigError where a run's budget has not one step: `what` names the budget that it is a part of.
 void check_budget(const RunConfig& config, const std::string& what);
@@ -141,6 +148,9 @@ void check_mixtures(const Plan& plan, const std::vector<RunConfig>& configs);
 /// Counts the held-out documents. Throws ConfigError for arms that are not scored alike, whose comparison the report
 /// would refuse.
 void compare_scoring(Plan& plan, const std::vector<RunConfig>& configs);
+
+/// Documents that a search needs to choose on.
+inline constexpr int64_t fewest_for_choosing = 50;
 
 /// Makes a plan choose on the part of the held-out text that is for development. Throws ConfigError where that has too
 /// few documents, or the metric has no parts.

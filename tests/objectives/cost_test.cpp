@@ -214,6 +214,44 @@ TEST_CASE("the cost of a batch is what its losses multiply, less what plain oper
   }
 }
 
+TEST_CASE("the published count has the whole last block, as the paper's network and its operators",
+          "[objectives][cost]") {
+  const auto batch = masked_batch();
+  const auto bert = network_of(small<BertConfig>(), {MlmConfig{}});
+  const double T = length, D = 18, F = 22, V = vocabulary, predicted = 8;
+  const double paper = 2 * rows * (T * (4 * D * D + 2 * D * F) + 2 * T * T * D) + predicted * (D * D + D * V);
+  CHECK(bert->training_flops(batch, true) == 6 * paper);
+  const auto run_whole = [&] {
+    const Inputs inputs = batch;  // whose positions to read nobody says
+    bert->objectives[0]->losses(*bert->backbone, bert->backbone->hidden(inputs), batch);
+  };
+  CHECK(bert->training_flops(batch, true) == 6 * counted(0, run_whole).all());
+  CHECK(bert->training_flops(batch, true) - bert->training_flops(batch) ==
+        6 * (rows * T - predicted) * (D * D + 2 * D * F));
+
+  RtdConfig rtd;
+  rtd.generator_hidden_size = 0.67;
+  const auto electra = network_of(small<ElectraConfig>(), {rtd});
+  double of_token = 0;  // multiply-adds after the attention in the last of the generator's two layers
+  for (const auto& [name, param] : collect_params(*electra)) {
+    if (!name.starts_with("rtd.generator.")) continue;
+    const auto size = static_cast<double>(param.value().numel()) / 2;
+    if (name.ends_with(".attention.output.weight")) of_token += size;
+    if (name.ends_with(".intermediate.weight")) of_token += 2 * size;
+  }
+  CHECK(electra->training_flops(batch, true) - electra->training_flops(batch) == 6 * (rows * T - predicted) * of_token);
+
+  // Blocks cost the same wherever they stand.
+  const auto deep = [&](int64_t layers, bool is_whole) {
+    const auto model = small<XlnetConfig>([&](auto& c) { c.num_hidden_layers = layers; });
+    return network_of(model, {PlmConfig{}})->training_flops(permuted_batch(), is_whole);
+  };
+  CHECK(deep(2, true) - deep(1, true) == Approx(deep(3, false) - deep(2, false)));
+  CHECK(deep(2, true) - deep(2, false) > 0);
+  const auto causal = network_of(small<Gpt2Config>(), {ClmConfig{}});
+  CHECK(causal->training_flops(causal_batch(), true) == causal->training_flops(causal_batch()));
+}
+
 TEST_CASE("a row costs the same in a batch with longer ones, whatever its attention", "[objectives][cost]") {
   const auto with = [](const AttentionConfig& attention) {
     return small<BertConfig>([&](auto& c) { c.attention = attention; });

@@ -4,6 +4,7 @@
 #include "data/store/manifest.h"
 #include "evaluation/evaluate.h"
 #include "models/families/gpt2.h"
+#include "run/config/load_config.h"
 #include "run/run.h"
 #include "tests/support/runs.h"
 #include "train/training.h"
@@ -47,6 +48,21 @@ TEST_CASE("a run ends at the first step that reaches its budget, in every curren
   check("epochs", {.epochs = epochs * (1 - 1e-9)}, {.epochs = epochs * 1.001});
   check("words", {.words = static_cast<int64_t>(words)}, {.words = count(words * 1.001) + 1});
   check("flops", {.flops = flops}, {.flops = flops * 1.001});
+}
+
+TEST_CASE("a budget of published FLOPs ends sooner, and a run goes on with the count that it began with",
+          "[train][budget]") {
+  const TempDir dir;
+  const auto computed = trained(dir, "computed", {.steps = 12}),
+             published = trained(dir, "published", {.steps = 12, .count = FlopsCount::published});
+  const double flops = computed["flops"];
+  CHECK(published["flops"] > 1.05 * flops);
+  CHECK(published["held_out_loss"] == computed["held_out_loss"]);
+  CHECK(trained(dir, "sooner", {.flops = flops, .count = FlopsCount::published})["steps"] < 12);
+  auto config = decode<RunConfig>(load_run_config(dir / "run by computed/run.yaml"));
+  config.train.budget = {.steps = 13, .count = FlopsCount::published};
+  CHECK_THROWS_WITH(pretrain(config, {.run = dir / "run by computed", .resume = true}),
+                    Catch::Contains("train.budget.count published (was computed)"));
 }
 
 TEST_CASE("words are those of the training text between white space, each time they are seen", "[train][budget]") {

@@ -25,7 +25,7 @@ double mean_training_flops(const Network& network, const RunConfig& config) {
     for (const auto& objective : network.objectives) objective->set_step(step);
     auto active = config;
     std::erase_if(active.objectives, [&](const auto& objective) { return !as_kind(objective).active(step); });
-    return network.cost(expected_rows(active)).training_flops();
+    return network.training_flops(expected_rows(active), config.train.budget.count == FlopsCount::published);
   };
   std::set<int64_t> changes{0};
   for (const auto& objective : network.objectives)
