@@ -79,6 +79,7 @@ class StageCosts {
     erase_progress();
     check_budgets(plan, probes);
     check_figures(plan, probes);
+    check_scored(plan, probes);
     return probes;
   }
 
@@ -218,7 +219,7 @@ void add_run(CLI::App& study, Globals& globals, const Arguments& arguments) {
   auto options = std::make_shared<RunArguments>();
   verb->add_option("--jobs", options->runner.jobs, jobs_help)->check(CLI::Range(1, 1024));
   verb->add_option("--only", options->runner.only, "train only ARM or ARM/SEED (repeatable)")->allow_extra_args(false);
-  auto* keep = verb->add_flag("--keep", options->keep, "keep runs made from another config, text or version");
+  auto* keep = verb->add_flag("--keep", options->keep, "keep runs made from another config, text, version or weights");
   verb->add_flag("--redo", options->redo, "train such runs again")->excludes(keep);
   verb->add_flag("--yes", options->yes, "train a thousand runs and more without asking");
   verb->footer("Examples:\n  cloze study run masking.yaml\n  cloze study run masking.yaml --only token/1");
@@ -246,11 +247,33 @@ void add_study_report(CLI::App& study, const Arguments& arguments) {
   });
 }
 
-void print_commands(const Stages& stages, bool slurm, const std::string& program) {
+/// What is left to do in each stage, also in those whose configs depend on others. A rung of a search has as many
+/// processes as runs, of which the rung before keeps one of so many.
+std::vector<StageTasks> open_stages(const Stages& stages) {
+  std::vector<StageTasks> open;
+  int64_t before = 0;
+  for (const auto& plan : stages.plans) {
+    StageTasks tasks{.stage = plan.stage};
+    for (const auto& run : plan.runs)
+      if (status_of(plan, run).state != RunState::done) tasks.runs.push_back(run.arm + "/" + std::to_string(run.seed));
+    if (plan.runs.empty()) tasks.processes = std::max<int64_t>(1, before / std::max<int64_t>(1, plan.study.halving));
+    before = std::max(std::ssize(plan.runs), tasks.processes);
+    if (!tasks.runs.empty() || tasks.processes > 0) open.push_back(std::move(tasks));
+  }
+  return open;
+}
+
+void print_slurm(const Stages& stages, const std::string& program) {
   const auto& plan = stages.plans.front();
+  const auto open = open_stages(stages);
+  if (open.empty()) return log_info("study", "no run is left to start");
+  print_data(open.size() == 1 ? slurm_script(plan, open.front(), program) : slurm_chain(plan, open, program));
+}
+
+void print_commands(const Stages& stages, const std::string& program) {
   const auto runs = open_runs(stages);
   if (runs.empty()) return log_info("study", "no run is left to start");
-  print_data(slurm ? slurm_script(plan, runs, program) : command_lines(plan, runs, program));
+  print_data(command_lines(stages.plans.front(), runs, program));
   for (const auto& later : stages.plans)
     if (const auto last = fine_tunes(later) ? std::string("the stage before") : later.waits_for; !last.empty())
       log_info("study", concat(later.stage, ": its commands are known when ", last, " has ended"));
@@ -259,10 +282,14 @@ void print_commands(const Stages& stages, bool slurm, const std::string& program
 void add_commands(CLI::App& study, Globals& globals, const Arguments& arguments) {
   auto* verb = add_part(study, "commands", "print one command per run, for other schedulers", *arguments);
   auto slurm = std::make_shared<bool>(false);
-  verb->add_flag("--slurm", *slurm, "print an array job for sbatch instead");
+  verb->add_flag("--slurm", *slurm,
+                 "print an array job for sbatch instead; of several stages a script that submits one after the other");
   verb->footer(
       "Examples:\n  cloze study commands masking.yaml\n  cloze study commands masking.yaml --slurm > masking.sh");
-  verb->callback([=, &globals] { print_commands(stages_of(*arguments), *slurm, globals.program); });
+  verb->callback([=, &globals] {
+    const auto stages = stages_of(*arguments);
+    *slurm ? print_slurm(stages, globals.program) : print_commands(stages, globals.program);
+  });
 }
 
 }  // namespace

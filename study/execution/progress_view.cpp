@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "core/contains.h"
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/print.h"
@@ -23,6 +24,20 @@ constexpr int64_t cell_width = 8;
 /// A text of exactly this width.
 std::string fitted(const std::string& text, size_t width) { return padded(cut(text, width), width); }
 
+/// The value of a run that is done; one that is judged later has none yet.
+std::string value_text(const RunStatus& status) {
+  return std::isfinite(status.value) ? fixed(status.value, std::abs(status.value) < 10 ? 4 : 2) : "done";
+}
+
+/// ` (held-out mlm loss)`: what the values of finished runs are.
+std::string value_names(const std::vector<RunStatus>& statuses) {
+  std::vector<std::string> names;
+  for (const auto& status : statuses)
+    if (status.state == RunState::done && std::isfinite(status.value) && !contains(names, status.figure))
+      names.push_back(status.figure);
+  return names.empty() ? "" : concat(" (", listed(names), ")");
+}
+
 std::string cell(const RunStatus& status) {
   switch (status.state) {
     case RunState::waiting:
@@ -32,7 +47,7 @@ std::string cell(const RunStatus& status) {
     case RunState::stale:
       return "stale";
     case RunState::done:
-      return fixed(status.loss, 4);
+      return value_text(status);
     case RunState::running:
       break;
   }
@@ -86,7 +101,8 @@ std::string progress_table(const Plan& plan, const std::vector<RunStatus>& statu
     failed += status.state == RunState::failed;
   }
   const double left = seconds_left(statuses);
-  table += concat(done, " of ", statuses.size(), " runs done", failed > 0 ? concat(", ", failed, " failed") : "",
+  table += concat(done, " of ", statuses.size(), " runs done", value_names(statuses),
+                  failed > 0 ? concat(", ", failed, " failed") : "",
                   std::isfinite(left) && left > 0 ? ", about " + duration(left) + " left" : "", "\n");
   return table;
 }
@@ -121,8 +137,9 @@ void ProgressView::note(const PlannedRun& run, const std::string& failure) {
     return;
   }
   if (terminal_) return;
-  log_info("study", concat(name, ": ", fixed(status.loss, 4), " in ", duration(status.seconds), ", ", ended_, " of ",
-                           selected_));
+  const auto figure = std::isfinite(status.value) ? status.figure + " " : "";
+  log_info("study", concat(name, ": ", figure, value_text(status), " in ", duration(status.seconds), ", ", ended_,
+                           " of ", selected_));
 }
 
 }  // namespace cloze

@@ -20,6 +20,7 @@
 #include "core/spelling.h"
 #include "core/text.h"
 #include "run/config/load_config.h"
+#include "run/checkpoints/checksums.h"
 #include "run/run_files.h"
 #include "study/execution/process.h"
 #include "study/execution/progress_view.h"
@@ -88,6 +89,7 @@ void sweep_study(const Plan& plan) {
 struct Child {
   const PlannedRun* run;
   Lock claim;
+  RunRecord record{};
 };
 
 class Runner {
@@ -137,11 +139,12 @@ class Runner {
                          ": these runs have no result that --keep could leave: ", unfinished,
                          "; make them again first, with --redo and --only");
     for (const auto* run : kept) keep(*run);
-    require<ConfigError>(names.empty() || options_.stale != StaleRuns::refuse, plan_.folder,
-                         ": these runs were made from another config, text, tokenizer or version: ", names, "; ",
-                         plan_.file.empty() ? "name another folder with --out"
-                                            : "make them again with --redo, or leave them as they are with --keep, "
-                                              "which the report says");
+    require<ConfigError>(
+        names.empty() || options_.stale != StaleRuns::refuse, plan_.folder,
+        ": these runs were made from another config, text, tokenizer or version, or from other weights: ", names, "; ",
+        plan_.file.empty() ? "name another folder with --out"
+                           : "make them again with --redo, or leave them as they are with --keep, "
+                             "which the report says");
   }
 
   /// Throws ConfigError where something else stands in the place of a run that is to be trained: it is never removed.
@@ -165,6 +168,8 @@ class Runner {
   void keep(const PlannedRun& run) const {
     auto record = *read_record(record_path(plan_, run));
     record.kept = run.fingerprint;
+    record.first_weights = weights_fingerprint(first_checkpoint(run));
+    record.last_weights = weights_fingerprint(newest_step(run_path(plan_, run)));
     write_record(record_path(plan_, run), record);
   }
 
@@ -185,16 +190,17 @@ class Runner {
       if (status_of_record(*run)) continue;  // which ended between the two looks
       auto started = *run;
       if (started.config.train.threads == 0) started.config.train.threads = threads_of_run(jobs_);
-      keep_source(started);
+      set_source(started);
       if (!run->is_finetuning()) write_atomic(config_path(plan_, *run), to_yaml(started.config));
-      write_record(record_path(plan_, *run), {.fingerprint = run->fingerprint, .version = CLOZE_VERSION});
+      const auto record = record_of_start(*run);
+      write_record(record_path(plan_, *run), record);
       require_own_folder(*run);
       const auto folder = run_path(plan_, *run);
       if (run->continues && !has_config(folder)) copy_run(run->source, folder);
       // A run that outlives this process keeps its claim.
       const auto pid =
           start_process(run_command(plan_, started, options_.program), log_path(plan_, *run), claim->descriptor());
-      children_.emplace(pid, Child{run, std::move(*claim)});
+      children_.emplace(pid, Child{run, std::move(*claim), record});
     }
     return !queue_.empty();
   }
@@ -207,11 +213,29 @@ class Runner {
     return !queue_.empty();
   }
 
-  /// Gives a run that goes on the path from which it was initialized, which is another one where the study was moved.
-  void keep_source(PlannedRun& run) const {
+  /// Whether a run goes on from a checkpoint of its own.
+  bool goes_on(const PlannedRun& run) const {
+    const auto folder = run_path(plan_, run);
+    return has_config(folder) && !begins_anew(run, folder);
+  }
+
+  /// The record of a run that starts. One that goes on began with the weights that its record says.
+  RunRecord record_of_start(const PlannedRun& run) const {
+    const auto before = read_record(record_path(plan_, run));
+    return {
+        .fingerprint = run.fingerprint,
+        .version = CLOZE_VERSION,
+        .first_weights = before && goes_on(run) ? before->first_weights : weights_fingerprint(first_checkpoint(run))};
+  }
+
+  /// Gives a run the checkpoint that it begins with. One that goes on keeps the path from which it was initialized,
+  /// which is another one where the study was moved.
+  void set_source(PlannedRun& run) const {
     const auto folder = run_path(plan_, run);
     auto& from = run.config.init.from;
-    if (from.empty() || run.is_finetuning() || !has_config(folder) || begins_anew(run, folder)) return;
+    if (from.empty()) return;
+    if (!run.continues) from = first_checkpoint(run);
+    if (run.is_finetuning() || !goes_on(run)) return;
     try {
       from = decode<RunConfig>(load_run_config(folder + "/run.yaml")).init.from;
     } catch (const Error&) {
@@ -240,9 +264,11 @@ class Runner {
       const auto failure = failure_of(status, log_path(plan_, run));
       const bool stopped = WIFEXITED(status) && WEXITSTATUS(status) == 130;
       if (!stopped) {
-        write_record(
-            record_path(plan_, run),
-            {.fingerprint = run.fingerprint, .version = CLOZE_VERSION, .done = failure.empty(), .message = failure});
+        auto& record = found->second.record;
+        record.done = failure.empty();
+        record.message = failure;
+        if (record.done) record.last_weights = weights_fingerprint(newest_step(run_path(plan_, run)));
+        write_record(record_path(plan_, run), record);
         view_.note(run, failure);
       }
       children_.erase(found);
@@ -339,10 +365,10 @@ StudyProgress run_study(const Plan& plan, const RunnerOptions& options) {
 
 namespace {
 
-/// The command that does one run of a study and no other.
+/// The command that runs a study, one run after the other; `only`: no other than this.
 std::string command_line(const Plan& plan, const std::string& program, const std::string& only) {
   return concat(shell_word(program), " study run ", shell_word(plan.file), " --out ", shell_word(plan.root),
-                " --jobs 1 --only ", only);
+                " --jobs 1", only.empty() ? "" : " --only " + only);
 }
 
 /// Cores of a task: those that the runs ask for, 1 if they leave it open.
@@ -360,15 +386,30 @@ std::string command_lines(const Plan& plan, const std::vector<std::string>& runs
   return text;
 }
 
-std::string slurm_script(const Plan& plan, const std::vector<std::string>& runs, const std::string& program) {
+std::string slurm_script(const Plan& plan, const StageTasks& tasks, const std::string& program) {
+  const auto& runs = tasks.runs;
+  const auto last = (runs.empty() ? tasks.processes : std::ssize(runs)) - 1;
   std::string text =
       concat("#!/bin/bash\n#SBATCH --job-name=", shell_word(in_one_line(plan.study.study)), "\n#SBATCH --array=0-",
-             runs.size() - 1, "\n#SBATCH --cpus-per-task=", cores_of(plan), "\n#SBATCH --signal=B:TERM@120\n\ncd ",
-             shell_word(std::filesystem::current_path().string()), "\nruns=(\n");
+             last, "\n#SBATCH --cpus-per-task=", cores_of(plan), "\n#SBATCH --signal=B:TERM@120\n\ncd ",
+             shell_word(std::filesystem::current_path().string()), "\n");
+  if (!runs.empty()) text += "runs=(\n";
   for (const auto& run : runs) text += "  " + shell_word(run) + "\n";
+  if (!runs.empty()) text += ")\n";
   // exec: the signal before the time limit reaches the program, which saves and stops.
-  text += ")\nexec " + command_line(plan, program, "\"${runs[$SLURM_ARRAY_TASK_ID]}\"") + "\n";
-  return text;
+  return text + "exec " + command_line(plan, program, runs.empty() ? "" : "\"${runs[$SLURM_ARRAY_TASK_ID]}\"") + "\n";
+}
+
+std::string slurm_chain(const Plan& plan, const std::vector<StageTasks>& stages, const std::string& program) {
+  std::string text =
+      "#!/bin/bash\n# Submits a job for each stage, which begins when the one before has ended.\n"
+      "# Options are those of every sbatch, such as --time=4:00:00.\nset -euo pipefail\n";
+  for (const auto& stage : stages) {
+    const auto after = &stage == &stages.front() ? "" : "--dependency=afterany:\"${job%%;*}\" ";
+    text += concat("\n# ", in_one_line(stage.stage), "\njob=$(sbatch --parsable ", after, "\"$@\" <<'JOB'\n",
+                   slurm_script(plan, stage, program), "JOB\n)\n");
+  }
+  return text + "echo \"the last of the jobs: ${job%%;*}\"\n";
 }
 
 }  // namespace cloze

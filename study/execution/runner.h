@@ -41,7 +41,19 @@ std::vector<const PlannedRun*> selected_runs(const Plan& plan, const std::vector
 /// One command for each of `runs`, named ARM/SEED, a line each, for GNU parallel or a shell.
 std::string command_lines(const Plan& plan, const std::vector<std::string>& runs, const std::string& program);
 
-/// An array job for Slurm's sbatch, one task for each of `runs`.
-std::string slurm_script(const Plan& plan, const std::vector<std::string>& runs, const std::string& program);
+/// What a job of Slurm does for a stage: runs, named ARM/SEED, or, where these are not known yet, whatever there is to
+/// do, by so many processes.
+struct StageTasks {
+  std::string stage{};
+  std::vector<std::string> runs{};
+  int64_t processes = 0;
+};
+
+/// An array job for Slurm's sbatch, a task for each run or process.
+std::string slurm_script(const Plan& plan, const StageTasks& tasks, const std::string& program);
+
+/// A shell script that gives sbatch an array job for each stage, which begins when the one before has ended. Its
+/// arguments are those of every sbatch.
+std::string slurm_chain(const Plan& plan, const std::vector<StageTasks>& stages, const std::string& program);
 
 }  // namespace cloze

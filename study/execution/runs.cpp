@@ -12,12 +12,15 @@
 #include "core/json.h"
 #include "core/json_fields.h"
 #include "core/log.h"
+#include "run/records/history.h"
 #include "run/records/held_out_record.h"
 #include "run/config/objective_short_form.h"
+#include "run/checkpoints/checksums.h"
 #include "run/run_files.h"
 #include "run/records/task_summary.h"
 #include "core/fingerprint.h"
 #include "study/plan/task_plan.h"
+#include "study/statistics/task_value.h"
 #include "tasks/rows/prepared_task.h"
 
 namespace cloze {
@@ -122,6 +125,7 @@ RunProgress read_progress(const std::string& folder, const StudyMetric& metric, 
     point.share = progress.share;
     point.loss = value->value;
     point.floor = value->floor;
+    point.of = value->loss;
     point.point = points > 0 ? static_cast<int64_t>(static_cast<double>(points) * progress.share + 1e-6) : point.step;
   }
   take_before();
@@ -176,6 +180,36 @@ std::string failure_of_source(const PlannedRun& run) {
   return record && is_own_failure(record->message) ? "its source failed: " + record->message : "";
 }
 
+/// Whether somebody has gone on with a run under another config.
+bool was_changed(const std::string& folder) {
+  const auto path = folder + "/provenance.json";
+  return fs::exists(path) && !history_of(parse_json(read_text(path, max_file))).changes.empty();
+}
+
+/// What of the weights of a run are others now than when its record was written: those that it began with, because
+/// their run was trained anew, or its own. Weights that are gone are not, nor are those of a run that somebody has gone
+/// on with, of which the report says so.
+std::string weights_fault(const Plan& plan, const PlannedRun& run, const RunRecord& record) {
+  const auto are_others = [](const std::string& before, const std::string& path) {
+    const auto now = before.empty() || path.empty() ? "" : weights_fingerprint(path);
+    return !now.empty() && now != before;
+  };
+  const auto folder = run_path(plan, run), first = first_checkpoint(run);
+  if (are_others(record.first_weights, first)) return first + " has other weights than those that it began with";
+  if (are_others(record.last_weights, newest_step(folder)) && !was_changed(folder))
+    return folder + " has other weights than those that it ended with";
+  return "";
+}
+
+/// Takes the figure of a fine-tuning that is done from what its summary says of the task.
+void take_figure(RunStatus& status, const json& task) {
+  status.figure = string_at(task, "/metric");
+  const auto figures = value_at(task, "/test");
+  const auto found = figures.find(status.figure);
+  const auto value = found == figures.end() ? json() : value_at(*found, "/value");
+  if (value.is_number()) status.value = points_of(value.get<double>(), status.figure);
+}
+
 RunStatus done(RunStatus status, bool kept) {
   status.state = RunState::done;
   status.progress = 1;
@@ -203,6 +237,12 @@ std::string record_path(const Plan& plan, const PlannedRun& run) { return run_pa
 std::string claim_path(const Plan& plan, const PlannedRun& run) { return run_path(plan, run) + ".lock"; }
 std::string log_path(const Plan& plan, const PlannedRun& run) { return run_path(plan, run) + ".log"; }
 
+std::string first_checkpoint(const PlannedRun& run) {
+  if (run.source.empty()) return run.config.init.from;
+  const auto last = newest_step(run.source);
+  return last.empty() ? run.source : last;
+}
+
 std::optional<RunRecord> read_record(const std::string& path) {
   if (!fs::exists(path)) return std::nullopt;
   const auto fields = parse_json(read_text(path, 1 << 20));
@@ -220,19 +260,22 @@ void write_record(const std::string& path, const RunRecord& record) {
 std::vector<CurvePoint> read_curve(const std::string& folder, const StudyMetric& metric, int64_t points) {
   auto progress = read_progress(folder, metric, points);
   warn_of_damage(folder, progress.damaged);
-  return std::move(progress.curve);
+  auto& curve = progress.curve;
+  if (!curve.empty())
+    std::erase_if(curve, [last = curve.back().of](const CurvePoint& point) { return point.of != last; });
+  return std::move(curve);
 }
 
 std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run) {
   auto curve = read_curve(run_path(plan, run), plan.metric, run.config.evaluation.points);
   for (const auto& earlier : run.earlier) {
-    const auto before = read_progress(earlier, LossMetric{}, 0).last;
+    const auto before = read_progress(earlier, LossMetric{.name = ""}, 0).last;
     for (auto& point : curve) add_usage(point, before);
   }
   return curve;
 }
 
-int64_t last_step(const std::string& folder) { return read_progress(folder, LossMetric{}, 0).last.step; }
+int64_t last_step(const std::string& folder) { return read_progress(folder, LossMetric{.name = ""}, 0).last.step; }
 
 std::string result_fault(const Plan& plan, const PlannedRun& run, const RunRecord& record) {
   const auto folder = run_path(plan, run);
@@ -257,19 +300,27 @@ std::string result_fault(const Plan& plan, const PlannedRun& run, const RunRecor
 }
 
 RunStatus status_of(const Plan& plan, const PlannedRun& run) {
-  RunStatus status{.loss = std::numeric_limits<double>::quiet_NaN()};
+  RunStatus status{.value = std::numeric_limits<double>::quiet_NaN()};
   const auto record = read_record(record_path(plan, run));
   status.owner = owner_of(claim_path(plan, run));
   const auto progress = read_progress(run_path(plan, run), plan.metric, 0);
-  if (!progress.curve.empty()) status.loss = progress.curve.back().loss;
+  const auto by = facts_of(plan.metric);
+  const bool has_value = !progress.curve.empty() && !by.name.empty() && !is_of_task(plan.metric);
+  if (has_value) status.value = progress.curve.back().loss;
+  if (has_value) status.figure = by.title;
   status.step = progress.last.step;
   status.seconds = progress.last.seconds;
   status.progress = progress.share;
   if (record && record->done && !status.owner) status.lost_result = result_fault(plan, run, *record);
   const bool has_result = record && record->done && status.lost_result.empty();
+  if (has_result && run.is_finetuning()) take_figure(status, read_task_summary(run_path(plan, run)));
+  const auto fault = record && !status.owner ? weights_fault(plan, run, *record) : "";
   if (status.owner)
     status.state = RunState::running;
-  else if (has_result && record->kept == run.fingerprint)
+  else if (!fault.empty()) {
+    status.state = RunState::stale;
+    status.message = fault;
+  } else if (has_result && record->kept == run.fingerprint)
     status = done(status, true);
   else if (record && (record->fingerprint != run.fingerprint || record->version != CLOZE_VERSION))
     status.state = RunState::stale;

@@ -15,9 +15,9 @@ namespace cloze {
 enum class RunState { waiting, running, done, failed, stale };
 constexpr auto choices(RunState) {
   using enum RunState;
-  return std::array{Choice{waiting, "waiting"}, Choice{running, "running"}, Choice{done, "done"},
-                    Choice{failed, "failed"},
-                    Choice{stale, "stale", "made from another config, text, tokenizer or version"}};
+  return std::array{
+      Choice{waiting, "waiting"}, Choice{running, "running"}, Choice{done, "done"}, Choice{failed, "failed"},
+      Choice{stale, "stale", "made from another config, text, tokenizer or version, or from other weights"}};
 }
 
 /// Where a run stands.
@@ -25,22 +25,26 @@ struct RunStatus {
   RunState state = RunState::waiting;
   double progress = 0;  ///< share of the budget that is used
   int64_t step = 0;
-  double loss = 0;                   ///< the metric as last evaluated; NaN before the first evaluation
-  double seconds = 0;                ///< of training so far
-  std::string message{};             ///< why it failed
+  double value = 0;       ///< of the metric as last evaluated, of a fine-tuning that is done its figure; NaN: not known
+  std::string figure{};   ///< the name of the value
+  double seconds = 0;     ///< of training so far
+  std::string message{};  ///< why it failed
   bool is_of_failed_source = false;  ///< it failed because the run that it needs has, and was never begun
-  bool kept = false;                 ///< done, made from another config, text, tokenizer or version, and kept as it is
+  bool kept = false;                 ///< done, stale without it, and kept as it is
   std::string lost_result{};  ///< what is wrong with the held_out.json of a run that had ended, and what mends it
   std::optional<Owner> owner{};
 };
 
 /// What a report says of a run that was kept.
 inline constexpr const char* kept_words =
-    "was made from another config, text, tokenizer or version and kept as it is; it counts like the others";
+    "was made from another config, text, tokenizer or version, or from other weights, and kept as it is; it counts "
+    "like the others";
 
 /// What the runner notes of a run when it ends, next to its folder.
 struct RunRecord {
   std::string fingerprint{}, version{};
+  std::string first_weights{}, last_weights{};  ///< fingerprints of those that it began with (drawn ones have none),
+                                                ///< and of those that it ended with
   bool done = false;
   std::string message{};  ///< of a failure
   std::string kept{};     ///< fingerprint of the other plan for which somebody agreed to count it as it is
@@ -50,6 +54,8 @@ template <class V>
 void describe(V& v, RunRecord& r) {
   v.or_else("fingerprint", r.fingerprint, "");
   v.or_else("version", r.version, "");
+  v.or_else("first_weights", r.first_weights, "");
+  v.or_else("last_weights", r.last_weights, "");
   v.or_else("done", r.done, false);
   v.or_else("message", r.message, "");
   v.or_else("kept", r.kept, "");
@@ -61,6 +67,10 @@ std::string config_path(const Plan& plan, const PlannedRun& run);
 std::string record_path(const Plan& plan, const PlannedRun& run);
 std::string claim_path(const Plan& plan, const PlannedRun& run);
 std::string log_path(const Plan& plan, const PlannedRun& run);
+
+/// The checkpoint that a run begins with: the last one of the run that it goes on from, whichever step was its best, or
+/// what its config names; empty where its weights are drawn.
+std::string first_checkpoint(const PlannedRun& run);
 
 std::optional<RunRecord> read_record(const std::string& path);
 void write_record(const std::string& path, const RunRecord& record);
@@ -100,6 +110,7 @@ struct CurvePoint {
   double seconds = 0, flops = 0, loss = 0;
   double share = 0;  ///< of the budget that was used up
   double floor = 0;  ///< of the loss, as in RunResult
+  std::string of{};  ///< the losses that it is of, where the metric is judged after the training; else empty
 };
 /// The metric along a run, `loss` of its points; that of a probe begins where its source ended. Damaged lines are left
 /// out with a warning.

@@ -147,14 +147,13 @@ void compare_scoring(Plan& plan, const std::vector<RunConfig>& configs) {
 }
 
 void develop(Plan& plan) {
-  constexpr int64_t fewest = 50;
   const auto* suite = std::get_if<SuiteMetric>(&plan.metric);
   require<ConfigError>(!suite || suite->figure.ends_with("accuracy"), plan.file, ": ", metric_name(plan),
                        " is no mean of items, so that a search cannot choose on a part of them; decide by an accuracy "
                        "or a loss, or name the values in arms");
-  require<ConfigError>(suite || plan.documents == 0 || plan.development >= fewest, plan.file, ": a search chooses on ",
-                       plan.development, " of the ", plan.documents,
-                       " held-out documents, which the verdict does not see; ", fewest,
+  require<ConfigError>(suite || plan.documents == 0 || plan.development >= fewest_for_choosing, plan.file,
+                       ": a search chooses on ", plan.development, " of the ", plan.documents,
+                       " held-out documents, which the verdict does not see; ", fewest_for_choosing,
                        " are needed: prepare the text with a larger --held-out, or name the values in arms");
   plan.part = HeldOutPart::development;
 }

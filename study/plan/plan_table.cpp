@@ -153,14 +153,17 @@ std::string equalities(const Plan& plan, const std::vector<RunCost>& costs, int6
   return text;
 }
 
-/// Which part of the held-out text a plan looks at, with the sizes that are known.
-std::string part_words(const Plan& plan) {
+/// Which part of the held-out text a plan looks at, with the sizes that are known: of what is scored, or of all.
+std::string part_words(const Plan& plan, const std::vector<Probe>& probes) {
   const bool is_development = plan.part == HeldOutPart::development;
   const auto part = is_development ? "a quarter of the documents, which the verdict does not see"
                                    : "the documents on which nothing was tuned";
   if (plan.documents == 0 || std::holds_alternative<SuiteMetric>(plan.metric)) return part;
-  const auto own = is_development ? plan.development : plan.documents - plan.development;
-  return concat(part, ": ", own, " of ", plan.documents);
+  const auto scored = count_scored(probes);
+  const auto [all, development] =
+      scored.all > 0 ? scored : DocumentCounts{.all = plan.documents, .development = plan.development};
+  return concat(part, ": ", is_development ? development : all - development, " of ", all,
+                scored.all > 0 ? " that are scored" : "");
 }
 
 /// The metric that decides, and the others.
@@ -216,7 +219,7 @@ std::string budget_words(const BudgetConfig& budget) {
   if (budget.minutes > 0) limits.push_back(shortest(budget.minutes) + (budget.minutes == 1 ? " minute" : " minutes"));
   std::string text;
   for (const auto& limit : limits) text += (text.empty() ? "" : " or ") + limit;
-  return text;
+  return text + (budget.count == FlopsCount::published ? " (FLOPs as published)" : "");
 }
 
 namespace {
@@ -269,7 +272,7 @@ std::string plan_table(const Plan& plan, const std::vector<Probe>& probes, int64
                             seeds == 1 ? " seed" : " seeds", " = ", plan.runs.size(), " runs in ", plan.folder, "\n");
   text += labelled("budget", budget_words(plan.runs.front().config.train.budget) + " a run", columns);
   if (!metric_name(plan).empty()) text += labelled("metric", metrics_text(plan), columns);
-  if (plan.part != HeldOutPart::whole) text += labelled("held out", part_words(plan), columns);
+  if (plan.part != HeldOutPart::whole) text += labelled("held out", part_words(plan, probes), columns);
   std::vector<RunCost> costs;
   for (size_t i = 0; i < probes.size(); ++i) costs.push_back(cost_of_run(plan.runs[i].config, probes[i]));
   if (!costs.empty()) {

@@ -30,17 +30,18 @@ using nlohmann::json;
 constexpr int64_t probe_steps = 20;
 constexpr double probe_seconds = 1;
 /// Raised when a probe measures something else.
-constexpr int probe_rules = 3;
+constexpr int probe_rules = 4;
 
 /// The config as it is probed: without what does not change its steps.
 RunConfig probed(const RunConfig& config, int64_t threads) {
   auto short_run = with_mean_masking(config);
-  short_run.train.budget = {.steps = 1000};
+  short_run.train.budget = {.steps = 1000, .count = config.train.budget.count};
   short_run.train.seed = 1;
   short_run.train.seeds = {};
-  short_run.evaluation = {};
-  short_run.evaluation.suites = config.evaluation.suites;
-  short_run.evaluation.suite_items = config.evaluation.suite_items;
+  auto& evaluation = short_run.evaluation;
+  evaluation.every = evaluation.points = evaluation.patience = evaluation.suite_every = 0;
+  if (!config.task.name.empty())
+    evaluation = {.suites = config.evaluation.suites, .suite_items = config.evaluation.suite_items};
   short_run.init = {};
   // A name alone lets parts of the network be frozen.
   if (config.init.probe || config.freeze.layers >= 0) short_run.init = {.from = "drawn", .probe = config.init.probe};
@@ -75,6 +76,7 @@ Probe probe_from(const json& line) {
           .sequences_per_epoch = line.at("sequences_per_epoch"),
           .words_per_epoch = line.at("words_per_epoch"),
           .held_out_tokens = line.at("held_out_tokens"),
+          .scored_documents = line.value("scored_documents", std::set<uint64_t>{}),
           .suite_figures = line.value("suite_figures", std::map<std::string, std::vector<std::string>>{}),
           .suites = suites};
 }
@@ -145,6 +147,23 @@ void check_figures(const Plan& plan, const std::vector<Probe>& probes) {
                            "; it has ", listed(figures));
     }
   }
+}
+
+DocumentCounts count_scored(const std::vector<Probe>& probes) {
+  if (probes.empty()) return {};
+  const auto& scored = probes.front().scored_documents;  // of all arms the same
+  return {.all = std::ssize(scored), .development = std::ranges::count_if(scored, is_development)};
+}
+
+void check_scored(const Plan& plan, const std::vector<Probe>& probes) {
+  const bool is_of_loss = std::holds_alternative<LossMetric>(plan.metric);
+  if (plan.part != HeldOutPart::development || !is_of_loss) return;
+  const auto scored = count_scored(probes);
+  require<ConfigError>(scored.all == 0 || scored.development >= fewest_for_choosing, plan.file,
+                       ": a search chooses on ", scored.development, " of the ", scored.all,
+                       " held-out documents that are scored, which the verdict does not see; ", fewest_for_choosing,
+                       " are needed: raise metric.sequences, prepare the text with a larger --held-out, or name the "
+                       "values in arms");
 }
 
 void check_budgets(const Plan& plan, const std::vector<Probe>& probes) {

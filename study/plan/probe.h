@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,10 @@ struct Probe {
   double tokens = 0;         ///< of a step, like the next two
   double predicted_tokens = 0;
   double flops = 0;
-  double sequences_per_epoch = 0;  ///< 0 without prepared tokens
-  double words_per_epoch = 0;      ///< 0 without prepared tokens, or where they were prepared without the count
-  double held_out_tokens = 0;      ///< that exist; 0 without prepared tokens
+  double sequences_per_epoch = 0;         ///< 0 without prepared tokens
+  double words_per_epoch = 0;             ///< 0 without prepared tokens, or where they were prepared without the count
+  double held_out_tokens = 0;             ///< that exist; 0 without prepared tokens
+  std::set<uint64_t> scored_documents{};  ///< of the held-out text, by the first loss; empty without prepared tokens
   std::map<std::string, std::vector<std::string>> suite_figures{};  ///< that its suites give, by suite
   AnswersCost suites{};                                             ///< of one evaluation of all of them
 };
@@ -47,6 +49,15 @@ RunConfig with_mean_masking(const RunConfig& config);
 
 /// The cost of a run of `config` whose steps are like those of the probe.
 RunCost cost_of_run(const RunConfig& config, const Probe& probe);
+
+/// Held-out documents that are scored, and those of them that a search chooses on; zeros: not known.
+struct DocumentCounts {
+  int64_t all = 0, development = 0;
+};
+DocumentCounts count_scored(const std::vector<Probe>& probes);
+
+/// Throws ConfigError where a search would choose on too few of the documents that are scored.
+void check_scored(const Plan& plan, const std::vector<Probe>& probes);
 
 /// Throws ConfigError where a suite lacks a figure by which arms are compared.
 void check_figures(const Plan& plan, const std::vector<Probe>& probes);

@@ -230,7 +230,7 @@ Plan finetuning_stage(const Plan& trained, const std::string& folder, const std:
   plan.folder = trained.root + "/" + folder;
   plan.stage = stage;
   plan.compares = false;
-  plan.metric = LossMetric{};  // while they are trained they have the loss of their valid part
+  plan.metric = LossMetric{.name = ""};  // while they are trained they have the loss of their valid part
   plan.secondary.clear();
   plan.arms.clear();
   plan.runs.clear();
@@ -241,6 +241,7 @@ Plan finetuning_stage(const Plan& trained, const std::string& folder, const std:
 PlannedRun finetuning_after(const Plan& trained, const PlannedRun& run, const StudyTask& task, int64_t seed,
                             const FinetuningTerms& terms, const Keys& tuned, const std::string& name) {
   auto one = finetuning_of(run, run_path(trained, run), task, seed, terms, tuned);
+  one.fingerprint = fingerprint_after(one.fingerprint, run.fingerprint);
   one.arm += name;
   one.source = one.config.init.from;
   one.finetuning.networks = run.earlier;

@@ -22,7 +22,7 @@ ArmCurve mean_curve(const Curves& curves) {
     const auto n = static_cast<double>(points.size());
     std::vector<double> losses;
     double steps = 0, tokens = 0;
-    CurvePoint mean{.point = index};
+    CurvePoint mean{.point = index, .of = points.front().of};
     for (const auto& point : points) {
       losses.push_back(point.loss);
       steps += static_cast<double>(point.step) / n;

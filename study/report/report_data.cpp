@@ -84,7 +84,8 @@ Line point_line(const char* kind, const std::string& arm, const CurvePoint& at) 
           {"step", std::to_string(at.step)},
           {"tokens", std::to_string(at.tokens)},
           {"seconds", number(at.seconds)},
-          {"flops", number(at.flops)}};
+          {"flops", number(at.flops)},
+          {"note", at.of}};
 }
 
 std::string setting_lines(const StudyReport& report) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/contains.h"
 #include "core/log.h"
 #include "core/report/chart.h"
 #include "core/report/report.h"
@@ -78,8 +79,20 @@ Scale scale_of(const StudyReport& report, const Currency& currency) {
 /// The floor in the unit of the curves; 0: not known.
 double floor_of_curves(const StudyReport& report) { return facts_of(report.by).has_curve_in_unit ? report.floor : 0; }
 
+/// What a curve is of, as CurvePoint::of.
+std::string loss_of(const std::vector<CurvePoint>& curve) { return curve.empty() ? "" : curve.back().of; }
+
+/// What the curves of a report are of, each of which has a chart: the metric, or the losses that runs have until they
+/// are judged.
+std::vector<std::string> drawn_losses(const StudyReport& report) {
+  std::vector<std::string> all;
+  for (const auto& run : report.runs)
+    if (!run.curve.empty() && !contains(all, loss_of(run.curve))) all.push_back(loss_of(run.curve));
+  return all;
+}
+
 /// Losses of the first tenth of a run are cut off where they would flatten the rest.
-Range shown_losses(const StudyReport& report) {
+Range shown_losses(const StudyReport& report, const std::string& of) {
   int64_t last = 0;
   for (const auto& run : report.runs)
     for (const auto& point : run.curve) last = std::max(last, point.step);
@@ -88,6 +101,7 @@ Range shown_losses(const StudyReport& report) {
   if (floor > 0) range.add(floor);
   for (const auto& run : report.runs)
     for (const auto& point : run.curve) {
+      if (point.of != of) continue;
       whole.add(point.loss);
       if (10 * point.step >= last) range.add(point.loss);
     }
@@ -111,21 +125,25 @@ void add_band(Chart& chart, size_t arm, const std::vector<PlotPoint>& mean, cons
   chart.series.push_back(std::move(band));
 }
 
-Chart loss_chart(const StudyReport& report, const Scale& scale) {
-  const auto losses = shown_losses(report);
-  Chart chart{.title = concat(curve_title(report), " of all arms by ", scale.label),
+/// `of`: the loss that is drawn, with the arms that have it.
+Chart loss_chart(const StudyReport& report, const Scale& scale, const std::string& of) {
+  const auto losses = shown_losses(report, of);
+  const auto title = curve_title(report, of);
+  Chart chart{.title = concat(title, " by ", scale.label),
               .x_label = scale.label,
-              .y_label = concat(curve_title(report), curve_unit(report)),
+              .y_label = title + curve_unit(report),
               .x = nice_axis(scale.range.low, scale.range.high, 5, false),
               .y = nice_axis(losses.low, losses.high, 5, true)};
   std::vector<ChartSeries> lines;
   for (const auto& run : report.runs)
-    lines.push_back({.title = concat(run.result.arm, ", seed ", run.result.seed),
-                     .mark = ChartMark::faint,
-                     .colour = index_of(report, run.result.arm),
-                     .points = points_of(run.curve, scale, run_points)});
+    if (loss_of(run.curve) == of)
+      lines.push_back({.title = concat(run.result.arm, ", seed ", run.result.seed),
+                       .mark = ChartMark::faint,
+                       .colour = index_of(report, run.result.arm),
+                       .points = points_of(run.curve, scale, run_points)});
   for (size_t i = 0; i < report.arms.size(); ++i) {
     const auto& curve = report.arms[i].curve;
+    if (loss_of(curve.mean) != of) continue;
     const auto mean = points_of(curve.mean, scale, mean_points);
     const auto sd = thinned(curve.sd, mean_points);
     if (report.arms[i].runs.size() > 1)
@@ -192,8 +210,8 @@ std::string curve_figure(const StudyReport& report) {
     picks += concat("<input class=\"pick\" type=\"radio\" name=\"by\" id=\"by-", currency.id, "\"",
                     picks.empty() ? " checked" : "", "><label for=\"by-", currency.id, "\">by ", currency.name,
                     "</label>\n");
-    charts +=
-        concat("<div class=\"by by-", currency.id, "\">\n", legend_of(report), chart_html(loss_chart(report, scale)));
+    charts += concat("<div class=\"by by-", currency.id, "\">\n", legend_of(report));
+    for (const auto& of : drawn_losses(report)) charts += chart_html(loss_chart(report, scale, of));
     if (report.arms.size() > 1 && facts_of(report.by).has_curve_in_unit)
       charts += chart_html(difference_chart(report, scale));
     charts += "</div>\n";

@@ -32,7 +32,7 @@ std::string note_on(const ReportedRun& run) {
       case RunState::failed:
         return "failed";
       case RunState::stale:
-        return "was made from another config, text, tokenizer or version";
+        return "was made from another config, text, tokenizer or version, or from other weights";
       case RunState::done:
         break;
     }

@@ -81,8 +81,9 @@ std::string metric_title(const StudyReport& report) {
 
 std::string in_brackets(const std::string& unit) { return unit.empty() ? "" : concat(" [", unit, "]"); }
 
-std::string curve_title(const StudyReport& report) {
-  return std::holds_alternative<TaskMetric>(report.by) ? "held-out loss" : metric_title(report);
+std::string curve_title(const StudyReport& report, const std::string& of) {
+  if (!std::holds_alternative<TaskMetric>(report.by)) return metric_title(report);
+  return of.empty() ? "held-out loss" : "held-out loss of " + of;
 }
 
 std::string curve_unit(const StudyReport& report) {
@@ -154,8 +155,10 @@ Table paper_table(const StudyReport& report) {
   for (const auto& [mark, meaning] : {std::pair{"B", "better"}, {"W", "worse"}, {"T", "tied"}, {"?", "not told apart"}})
     if (used.contains(mark)) legend += concat(legend.empty() ? " " : ", ", mark, " ", meaning);
   if (!report.finetuning.empty()) facts += ". " + in_one_line(report.finetuning);
-  table.caption = concat(facts, ". Differences are to ", in_one_line(report.baseline), ", paired by seed, with the ",
-                         interval_head(report), at_once_words(report), ".", legend, legend.empty() ? "" : ".");
+  table.caption =
+      concat(facts, ". Differences are to ", in_one_line(report.baseline), ", paired by seed, with the ",
+             interval_head(report), at_once_words(report),
+             ". It joins Student's over seeds with that over held-out examples.", legend, legend.empty() ? "" : ".");
   return table;
 }
 

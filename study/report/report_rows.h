@@ -65,7 +65,8 @@ std::string metric_title(const StudyReport& report);
 std::string in_brackets(const std::string& unit);
 
 /// What curves are of: the metric, or the loss of runs that are judged after their training.
-std::string curve_title(const StudyReport& report);
+/// of   CurvePoint::of
+std::string curve_title(const StudyReport& report, const std::string& of);
 
 /// The unit of curves, in brackets.
 std::string curve_unit(const StudyReport& report);

@@ -116,7 +116,9 @@ void add_floors_of_words(StudyReport& report, const Stages& stages) {
 void add_stages(StudyReport& report, const Stages& stages) {
   const auto& plan = stages.compared();
   add_tuning(report, stages);
-  if (const auto untuned = untuned_words(plan); !untuned.empty()) report.notes.push_back(untuned);
+  const auto stage_count = plan.study.then.size() + 1;
+  const std::span trained(&stages.plans[stages.comparison + 1 - stage_count], stage_count);
+  if (const auto untuned = untuned_words(trained); !untuned.empty()) report.notes.push_back(untuned);
   add_split(report, stages);
   add_tasks(report, stages);
   if (!plan.study.vary.empty()) {

@@ -40,7 +40,7 @@ PlannedRun probe_of(const Plan& trained, const PlannedRun& run) {
   config.schedule = {};
   const double fraction = study.probe_head.share;
   config.train.budget = scaled(run.config.train.budget, fraction / (1 - fraction));
-  probe.fingerprint = hash_hex(fingerprint_of(config) + run.fingerprint);
+  probe.fingerprint = fingerprint_after(fingerprint_of(config), run.fingerprint);
   config.init.from = probe.source;
   return probe;
 }
@@ -129,7 +129,7 @@ Stages stages_of_arms(const StudyConfig& study, const std::string& file, const s
   for (size_t later = 0; later < study.then.size(); ++later) {
     auto next = later_plan(stages.plans[stages.comparison], later);
     auto& before = stages.plans[stages.comparison];
-    before.metric = LossMetric{};  // only runs of the last stage are measured
+    before.metric = LossMetric{.name = ""};  // only runs of the last stage are measured
     before.secondary.clear();
     stages.comparison = add_stage(stages, std::move(next));
   }

@@ -107,6 +107,7 @@ Plan tuning_plan(const StudyConfig& study, const std::string& file, const std::s
   if (study.tuning.budget.limited()) {
     const auto runs = static_cast<double>(searched.size() / arms.size()) * static_cast<double>(seeds.size());
     each.budget = scaled(study.tuning.budget, 1 / runs);
+    each.budget.count = count_of_part(study.tuning.budget, study.budget, "tuning.budget");
     require<ConfigError>(each.budget.limited(), "tuning.budget over the ", runs,
                          " runs of an arm is not one step for each; raise it, or make fewer runs");
   }
@@ -182,18 +183,25 @@ std::vector<std::string> tuning_notes(const Tuning& tuning) {
   return notes;
 }
 
-std::string untuned_words(const Plan& plan) {
-  std::map<double, std::vector<std::string>> arms_by_rate;
-  for (const auto& arm : plan.arms) {
+std::string untuned_words(std::span<const Plan> trained) {
+  const auto& arms = trained.back().arms;
+  std::map<std::vector<double>, std::vector<std::string>> arms_by_rates;
+  for (const auto& arm : arms) {
     const auto is_rate = [](const auto& key) { return key.first == "optimizer.learning_rate"; };
-    if (std::any_of(arm.tuned.begin(), arm.tuned.end(), is_rate)) continue;
-    const auto run = std::find_if(plan.runs.begin(), plan.runs.end(), [&](const auto& r) { return r.arm == arm.name; });
-    arms_by_rate[run->network_config().optimizer.learning_rate].push_back(arm.name);
+    if (std::ranges::any_of(arm.tuned, is_rate)) continue;
+    std::vector<double> rates;
+    for (const auto& plan : trained)
+      rates.push_back(
+          std::ranges::find(plan.runs, arm.name, &PlannedRun::arm)->network_config().optimizer.learning_rate);
+    if (std::ranges::count(rates, rates[0]) == std::ssize(rates)) rates.resize(1);
+    arms_by_rates[rates].push_back(arm.name);
   }
   std::string text;
-  for (const auto& [rate, arms] : arms_by_rate) {
-    const auto names = arms.size() == plan.arms.size() ? "every arm" : listed(arms);
-    text += (text.empty() ? "no learning rate was tuned: " : "; ") + names + " ran with " + shortest(rate);
+  for (const auto& [rates, names] : arms_by_rates) {
+    std::string words;
+    for (const double rate : rates) words += (words.empty() ? "" : ", then ") + shortest(rate);
+    text += concat(text.empty() ? "no learning rate was tuned: " : "; ",
+                   names.size() == arms.size() ? "every arm" : listed(names), " ran with ", words);
   }
   return text;
 }

@@ -1,6 +1,7 @@
 #pragma once
 // The search for each arm's own values of the keys under `tune:`, the same for every arm, on seeds of its own.
 #include <optional>
+#include <span>
 
 #include "core/report/table.h"
 #include "study/execution/runs.h"
@@ -63,8 +64,8 @@ Table tuning_table(const Tuning& tuning);
 /// What a reader has to know: what it cost, what lies at the edge of its values, what ties.
 std::vector<std::string> tuning_notes(const Tuning& tuning);
 
-/// `no learning rate was tuned: low ran with 0.1; high ran with 0.2`, of the arms whose learning rate was not; else
-/// empty.
-std::string untuned_words(const Plan& plan);
+/// `no learning rate was tuned: low ran with 0.1; high ran with 0.2, then 0.1`, of the arms whose learning rate was
+/// not; else empty. trained   the plans of the stages of training, in their order
+std::string untuned_words(std::span<const Plan> trained);
 
 }  // namespace cloze

@@ -46,8 +46,11 @@ MetricValue value_of(const LossMetric& loss, const std::string& folder, const st
 
 std::optional<CurveValue> curve_value(const LossMetric& loss, const json& row) {
   if (!row.contains("held_out_loss") || !row["held_out_loss"].is_number()) return std::nullopt;
-  return CurveValue{.value = number_at(row, "held_out", loss.name + "_loss", row["held_out_loss"].get<double>()),
-                    .floor = number_at(row, "held_out", loss.name + "_baseline_loss", 0)};
+  const bool is_any = loss.name.empty() || !row.contains("held_out");
+  const double value =
+      is_any ? row["held_out_loss"].get<double>() : number_at(row, "held_out", loss.name + "_loss", std::nan(""));
+  if (std::isnan(value)) return std::nullopt;
+  return CurveValue{.value = value, .floor = number_at(row, "held_out", loss.name + "_baseline_loss", 0)};
 }
 
 std::string row_mark(const LossMetric&) { return "\"held_out_loss\""; }
@@ -162,11 +165,21 @@ MetricValue value_of(const TaskMetric& task, const std::string& folder, const st
   return value_of_finetunings(found->second, task.figure);
 }
 
+/// The names of the losses in a row of metrics.jsonl: `rtd + generator`.
+std::string names_of_losses(const json& row) {
+  const std::string tail = "_loss", of_baseline = "_baseline" + tail;
+  std::string names;
+  const auto losses = row.value("held_out", json::object());
+  for (const auto& [key, value] : losses.items())
+    if (key.ends_with(tail) && !key.ends_with(of_baseline))
+      names += (names.empty() ? "" : " + ") + key.substr(0, key.size() - tail.size());
+  return names;
+}
+
 /// While it is trained a run has the losses that it is trained with, whose floor is none of the figure.
 std::optional<CurveValue> curve_value(const TaskMetric&, const json& row) {
-  auto found = curve_value(LossMetric{}, row);
-  if (found) found->floor = 0;
-  return found;
+  const auto found = curve_value(LossMetric{.name = ""}, row);
+  return found ? std::optional(CurveValue{.value = found->value, .loss = names_of_losses(row)}) : std::nullopt;
 }
 std::string row_mark(const TaskMetric&) { return row_mark(LossMetric{}); }
 

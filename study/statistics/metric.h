@@ -18,7 +18,7 @@ inline std::string unit_words(LossUnit unit) { return unit == LossUnit::nats ? "
 
 /// A held-out loss.
 struct LossMetric {
-  std::string name = "mlm";  ///< in its shortest form, as files of runs name it
+  std::string name = "mlm";  ///< in its shortest form, as files of runs name it; empty: whatever a run is evaluated by
   LossUnit unit = LossUnit::nats;
 };
 
@@ -101,6 +101,8 @@ MetricValue value_in(const HeldOutFile& file, const LossMetric& loss, const std:
 /// The value in a row of metrics.jsonl, without what value_of knows besides: of a loss in nats; none in other rows.
 struct CurveValue {
   double value = 0, floor = 0;
+  std::string
+      loss{};  ///< where a metric is judged after the training: the losses of the run meanwhile, `rtd + generator`
 };
 std::optional<CurveValue> curve_value(const StudyMetric& metric, const nlohmann::json& row);
 

@@ -19,12 +19,11 @@
 
 namespace cloze {
 
+double points_of(double value, const std::string& figure) { return is_error(figure) ? value : 100 * value; }
+
 namespace {
 
 using nlohmann::json;
-
-/// Fractions are given in points, errors as they are.
-double points_of(double value, const std::string& figure) { return is_error(figure) ? value : 100 * value; }
 
 /// A figure of the test part of a run.
 struct JudgedFinetuning {

@@ -9,6 +9,9 @@
 
 namespace cloze {
 
+/// The value of a figure in points of a hundred; that of an error as it is.
+double points_of(double value, const std::string& figure);
+
 /// What the summary of a finished fine-tuned run says.
 struct TaskOutcome {
   std::string task{};

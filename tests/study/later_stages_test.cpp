@@ -44,6 +44,38 @@ TEST_CASE("a later stage starts from the network of its arm and seed, and is wha
   }
 }
 
+TEST_CASE("a later stage begins with the last step of the one before, and so do heads and fine-tunings of a study") {
+  const Study study(two_stages);
+  study.run();
+  const auto run = study.folder / "out/runs/a/seed-1";
+  CHECK(read_file(run + "/best") == "step-00000099\n");
+  CHECK(config_of(study, "/stage-2/runs/a/seed-1").init.from == run + "/step-00000100");
+  CHECK(contains(study.report().notes, "no learning rate was tuned: a ran with 1e-04; b ran with 1e-04, then 0.01"));
+
+  const Study probed(two_arms + "seeds: 2\nbudget: {steps: 100}\nprobe_head: {share: 0.05}\n");
+  probed.run();
+  CHECK(config_of(probed, "/probe/runs/a/seed-1").init.from == probed.folder / "out/runs/a/seed-1/step-00000095");
+}
+
+TEST_CASE("a run of a study that began with other weights than its source has now, or has others itself, is stale") {
+  const Study study(two_stages);
+  study.run();
+  const auto source = "out/runs/a/seed-1/step-00000100/manifest.json";
+  const auto own = "out/stage-2/runs/b/seed-2/step-00000020/manifest.json";
+  for (const auto* changed : {source, own})
+    study.folder.write(changed, R"({"files": {"weights.safetensors": {"xxh3": "of another run"}}})");
+  const auto notes = notes_of(study.report());
+  CHECK_THAT(notes, Catch::Contains("run a/1 was made from another config, text, tokenizer or version, or from other "
+                                    "weights: " +
+                                    (study.folder / "out/runs/a/seed-1/step-00000100") +
+                                    " has other "
+                                    "weights than those that it began with; it is not in the table") &&
+                        Catch::Contains("run b/2 was made") && Catch::Contains("than those that it ended with"));
+  CHECK_THAT(error_of([&] { study.run(); }), Catch::Contains("or from other weights: a/1; make them again"));
+  CHECK(study.run({}, StaleRuns::keep).done == 8);
+  CHECK_THAT(notes_of(study.report()), Catch::Contains("and kept as it is") && !Catch::Contains("not in the table"));
+}
+
 TEST_CASE("a later stage of a study that was moved goes on by the path from which it was initialized") {
   const Study study(two_stages);
   study.run();
@@ -68,7 +100,7 @@ TEST_CASE(
   study.folder.write("moved" + run + "/provenance.json", "{}");
   run_stages(study.folder / "study.yaml", moved, {.program = BINARY_DIR "/fake_cloze", .jobs = 1, .only = {}});
   CHECK(read_file(moved + run + "/starts") == "started\n");
-  CHECK(decode<RunConfig>(ConfigTree::load(moved + run + ".yaml")).init.from == moved + "/runs/a/seed-1");
+  CHECK(decode<RunConfig>(ConfigTree::load(moved + run + ".yaml")).init.from == moved + "/runs/a/seed-1/step-00000100");
 }
 
 TEST_CASE("a damaged run.yaml in a later stage is left to the run that it is of, and ends no other") {
@@ -120,6 +152,22 @@ TEST_CASE("what is changed in the first stage makes the later one stale, too") {
   const auto stages = study.stages();
   for (const auto& plan : stages.plans)
     for (const auto& run : plan.runs) CHECK(status_of(plan, run).state == RunState::stale);
+}
+
+TEST_CASE("FLOPs are counted as the study says in every stage and part of its budget") {
+  const std::string published = two_arms + "seeds: 2\nbudget: {flops: 1e9, count: published}\n";
+  const auto counts = [](const std::string& yaml) {
+    std::string found;
+    for (const auto& plan : Study(yaml).stages().plans)
+      found += concat(plan.runs.front().config.train.budget.count, " ");
+    return found;
+  };
+  CHECK(counts(published + "then: [{budget: {flops: 1e9}}]\n") == "published published ");
+  CHECK(counts(published + "probe_head: {share: 0.05}\n") == "published published ");
+  CHECK(counts(published + "tune: {optimizer.learning_rate: [0.1, 0.2]}\ntuning: {budget: {flops: 1e8}}\n") ==
+        "published published ");
+  CHECK_THAT(Study(two_arms + "budget: {flops: 1e9}\nthen: [{budget: {flops: 1e9, count: published}}]\n").error(),
+             Catch::Contains("then.0.budget.count is published, and that of the budget before it is computed"));
 }
 
 TEST_CASE("a later stage that cannot be is refused before any run") {

@@ -209,9 +209,14 @@ TEST_CASE("a secondary figure that has no parts is shown whole beside a verdict 
 TEST_CASE("the curve of a run that a task judges is that of its losses, without their floor") {
   const nlohmann::json row{{"held_out_loss", 3.0}, {"held_out", {{"mlm_loss", 2.5}, {"mlm_baseline_loss", 7.0}}}};
   CHECK(curve_value(LossMetric{}, row)->floor == 7);
+  CHECK(curve_value(LossMetric{}, row)->value == 2.5);
   const auto point = *curve_value(TaskMetric{.task = "cats"}, row);
-  CHECK(point.value == 2.5);
+  CHECK(point.value == 3);
   CHECK(point.floor == 0);
+  CHECK(point.loss == "mlm");
+  const nlohmann::json joint{{"held_out_loss", 28.0}, {"held_out", {{"rtd_loss", 0.5}, {"generator_loss", 3.0}}}};
+  CHECK(curve_value(TaskMetric{.task = "cats"}, joint)->loss == "generator + rtd");
+  CHECK(!curve_value(LossMetric{}, joint));  // which is of other losses
 }
 
 TEST_CASE("a part of a value is the quotient of its own sums, and a value without examples has none") {

@@ -227,6 +227,31 @@ TEST_CASE("an arm of which one step uses up more than the budget is refused, in 
   CHECK_THAT(error({.flops = 7e9}), Catch::Contains("8 GFLOPs"));
 }
 
+TEST_CASE("a search chooses on as many documents as are scored, not as the held-out text has", "[study][probe]") {
+  const Arms study("  a: {}\n  b: {model.hidden_size: 64}\n");
+  auto plan = make_plan(study.folder / "study.yaml", study.folder / "out");
+  plan.documents = 400, plan.development = 100;
+  plan.part = HeldOutPart::development;
+  Probe probe;
+  for (uint64_t document = 0; probe.scored_documents.size() < 180; ++document)
+    if (document % 2 == 0) probe.scored_documents.insert(document);
+  const auto scored = count_scored({probe, probe});
+  CHECK(scored.all == 180);
+  CHECK(scored.development == std::ranges::count_if(probe.scored_documents, is_development));
+  REQUIRE(scored.development < 50);
+  const auto words = concat(scored.development, " of the 180 held-out documents that are scored");
+  CHECK_THAT(error_of([&] { check_scored(plan, {probe, probe}); }),
+             Catch::Contains(words) && Catch::Contains("50 are needed: raise metric.sequences"));
+  CHECK_THAT(plan_table(plan, {probe, probe}, 1, 200),
+             Catch::Contains(concat(": ", scored.development, " of 180 that are scored")));
+  for (uint64_t document = 0; document < 400; ++document) probe.scored_documents.insert(document);
+  check_scored(plan, {probe, probe});
+  probe.scored_documents.clear();
+  check_scored(plan, {probe, probe});  // nobody knows
+  plan.part = HeldOutPart::whole;
+  check_scored(plan, {Probe{.scored_documents = {1}}});
+}
+
 TEST_CASE("a damaged file of probes is named", "[study][probe]") {
   const Arms study("  a: {}\n  b: {model.hidden_size: 64}\n");
   study.probes();

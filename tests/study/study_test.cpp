@@ -459,14 +459,35 @@ TEST_CASE("commands name every run once, quoted for a shell, as lines and as an 
   CHECK(std::count(lines.begin(), lines.end(), '\n') == 4);
   CHECK_THAT(lines, Catch::Contains("'/opt/my tools/cloze' study run ") && Catch::Contains("--only 'it'\\''s/1'\n") &&
                         Catch::Contains("--only b/2\n"));
-  const auto script = slurm_script(plan, runs, "cloze");
+  const auto script = slurm_script(plan, {.runs = runs}, "cloze");
   CHECK_THAT(script, Catch::Contains("#SBATCH --array=0-3\n") && Catch::Contains("  'it'\\''s/1'\n") &&
                          Catch::Contains("--only \"${runs[$SLURM_ARRAY_TASK_ID]}\""));
   study.folder.write("job.sh", "cd() { :; }\nexec() { echo \"${@: -1}\"; }\nSLURM_ARRAY_TASK_ID=2\n" + script);
   CHECK(run_process({"bash", study.folder / "job.sh"}).text == "it's/2\n");
   auto named = study.plan();
   named.study.study = "x\ntouch canary\n#";  // a comment of the shell ends with its line
-  CHECK_THAT(slurm_script(named, runs, "cloze"), Catch::Contains("#SBATCH --job-name='x touch canary #'\n"));
+  CHECK_THAT(slurm_script(named, {.runs = runs}, "cloze"), Catch::Contains("#SBATCH --job-name='x touch canary #'\n"));
+}
+
+TEST_CASE("the script of several stages submits each as an array that begins when the one before has ended") {
+  const auto study = with_arms("  a: {optimizer.learning_rate: 0.1}\n  b: {optimizer.learning_rate: 0.2}\n");
+  const std::vector<StageTasks> stages{{.stage = "tuning", .runs = {"it's/1", "b/1"}},
+                                       {.stage = "rung 2", .processes = 3},
+                                       {.stage = "runs", .runs = {"b/1"}}};
+  study.folder.write("chain.sh", slurm_chain(study.plan(), stages, "cloze"));
+  study.folder.write("bin/sbatch",
+                     "#!/bin/bash\necho \"$@\" >> calls\ncat > job\ngrep -h array= job >> calls\n"
+                     "sed -i 's/^exec/echo/; s/^cd .*//' job\nSLURM_ARRAY_TASK_ID=0 bash job >> calls\n"
+                     "echo $(($(grep -c parsable calls) + 40))';cluster'\n");
+  std::filesystem::permissions(study.folder / "bin/sbatch", std::filesystem::perms::all);
+  const auto command = "cd " + study.folder.path.string() + " && PATH=bin:$PATH bash chain.sh --time=9";
+  CHECK(run_process({"bash", "-c", command}).text == "the last of the jobs: 43\n");
+  const auto plan = study.plan();
+  const auto each = concat("cloze study run ", plan.file, " --out ", plan.root, " --jobs 1");
+  CHECK(read_file(study.folder / "calls") ==
+        concat("--parsable --time=9\n#SBATCH --array=0-1\n", each, " --only it's/1\n",
+               "--parsable --dependency=afterany:41 --time=9\n#SBATCH --array=0-2\n", each, "\n",
+               "--parsable --dependency=afterany:42 --time=9\n#SBATCH --array=0-0\n", each, " --only b/1\n"));
 }
 
 TEST_CASE("the cost of a run follows from its budget, in whatever currency, and from the steps of its probe") {
@@ -501,6 +522,7 @@ TEST_CASE("budgets of one are in the singular") {
   CHECK(budget_words({.steps = 1, .epochs = 1}) == "1 step or 1 epoch");
   CHECK(budget_words({.tokens = 20'000'000, .epochs = 1.5, .minutes = 1}) ==
         "20,000,000 tokens or 1.5 epochs or 1 minute");
+  CHECK(budget_words({.flops = 1e12, .count = FlopsCount::published}) == "1 TFLOPs (FLOPs as published)");
 }
 
 TEST_CASE("the base of a study may be a config by its name, which is looked for in configs/ as elsewhere") {

@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "core/stopwatch.h"
 #include "core/tensor/matmul.h"
+#include "evaluation/evaluate.h"
 #include "objectives/collator.h"
 #include "objectives/generative_rows.h"
 #include "train/loader.h"
@@ -246,7 +247,14 @@ void add_text(const Collator& collator, const RunConfig& config, const Benchmark
   if (!options.steps_only) r.collation = collation_rate(collator, config.train.batch_size);
   r.sequences_per_epoch = collator.size();
   r.words_per_epoch = collator.store().train_words().value_or(0);
-  r.held_out_tokens = TokenStore(config.data.tokens, "valid").num_tokens();
+  const TokenStore held_out(config.data.tokens, "valid");
+  r.held_out_tokens = held_out.num_tokens();
+  if (!config.task.name.empty()) return;
+  const auto measures = held_out_measures(config, held_out, /*train_counts=*/{});
+  if (measures.empty()) return;
+  const auto& first = measures.front();
+  const auto documents = sequence_documents(first.collator, first.sequences, config.train.batch_size);
+  r.scored_documents = {documents.begin(), documents.end()};
 }
 
 /// The network, as the run that answers suites.
@@ -346,6 +354,7 @@ nlohmann::json to_json(const BenchmarkResult& r) {
                      {"sequences_per_epoch", r.sequences_per_epoch},
                      {"words_per_epoch", r.words_per_epoch},
                      {"held_out_tokens", r.held_out_tokens},
+                     {"scored_documents", r.scored_documents},
                      {"collation_sequences_per_second", r.collation},
                      {"peak_rss_mb", r.peak_rss_mb},
                      {"ledger",

@@ -2,6 +2,7 @@
 // Timing of real training steps, relative to the GEMM throughput of the machine.
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,10 +24,11 @@ struct BenchmarkResult {
   double mfu = 0;                       ///< model FLOPs utilization: share of gemm_fp32, with bf16 of the faster
   double peak_rss_mb = 0;
   double data_wait = 0, forward = 0, backward = 0, optimizer = 0, other = 0;  ///< ms per step
-  double collation = 0;              ///< sequences per second in one thread; 0: untimed, or no prepared tokens
-  uint64_t sequences_per_epoch = 0;  ///< 0 without prepared tokens
-  uint64_t words_per_epoch = 0;      ///< of the raw text; 0 without prepared tokens
-  uint64_t held_out_tokens = 0;      ///< 0 without prepared tokens
+  double collation = 0;                   ///< sequences per second in one thread; 0: untimed, or no prepared tokens
+  uint64_t sequences_per_epoch = 0;       ///< 0 without prepared tokens
+  uint64_t words_per_epoch = 0;           ///< of the raw text; 0 without prepared tokens
+  uint64_t held_out_tokens = 0;           ///< 0 without prepared tokens
+  std::set<uint64_t> scored_documents{};  ///< of the held-out text, whose rows the first held-out loss is over
   int64_t parameters = 0, checkpoint_bytes = 0;
   double first_loss = 0, last_loss = 0;
   std::map<std::string, std::vector<std::string>> suite_figures{};  ///< that evaluation.suites give, by suite

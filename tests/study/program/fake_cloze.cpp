@@ -46,6 +46,21 @@ void write_held_out(const std::string& run, int64_t steps, const std::string& me
   std::ofstream(run + "/held_out.json") << file.dump();
 }
 
+/// Writes a checkpoint without weights, whose manifest has their fingerprint; returns its name.
+std::string write_checkpoint(const std::string& run, int64_t step, const std::string& weights) {
+  const auto digits = std::to_string(step), name = "step-" + std::string(8 - digits.size(), '0') + digits;
+  std::filesystem::create_directories(run + "/" + name);
+  std::ofstream(run + "/" + name + "/state.json") << "{}";
+  std::ofstream(run + "/" + name + "/manifest.json") << json{{"files", {{"weights.safetensors", {{"xxh3", weights}}}}}};
+  return name;
+}
+
+/// The run that a fine-tuning begins with a checkpoint of.
+std::string run_of(const std::string& checkpoint) {
+  const auto path = std::filesystem::path(checkpoint);
+  return is_step_name(path.filename().string()) ? path.parent_path().string() : checkpoint;
+}
+
 int pretrain(const std::string& config_file, const std::string& run, bool is_resumed) {
   const auto config = decode<RunConfig>(ConfigTree::load(config_file));
   const double rate = config.optimizer.learning_rate;
@@ -73,6 +88,8 @@ int pretrain(const std::string& config_file, const std::string& run, bool is_res
     counts.push_back(10);
   }
   const double total = ExampleLosses{sums, counts}.value();
+  std::ofstream(run + "/best") << write_checkpoint(run, steps - 1, "of the best step") << "\n";
+  write_checkpoint(run, steps, hash_hex(std::to_string(total)));
   const int64_t points = std::clamp<int64_t>(config.evaluation.points, 1, steps);
   std::ofstream metrics(run + "/metrics.jsonl");
   for (int64_t i = 1; i <= points; ++i) {
@@ -122,7 +139,7 @@ int pretrain(const std::string& config_file, const std::string& run, bool is_res
 
 /// Whether a test has put a file of this name into the folder of a pretrained run: `fails on dogs`.
 bool is_marked(const RunConfig& config, const std::string& mark) {
-  return std::filesystem::exists(config.init.from + "/" + mark + " " + config.task.name);
+  return std::filesystem::exists(run_of(config.init.from) + "/" + mark + " " + config.task.name);
 }
 
 /// The answers of a fine-tuned run, right for about this share of the items, or always the first label.
@@ -188,7 +205,7 @@ int start_finetuning(const std::vector<std::string>& arguments) {
   std::vector<std::string> set;
   for (size_t i = 4; i + 1 < arguments.size(); ++i)
     if (arguments[i] == "--set") set.push_back(arguments[i + 1]);
-  auto config = decode<RunConfig>(ConfigTree::load(source + "/run.yaml"));
+  auto config = decode<RunConfig>(ConfigTree::load(run_of(source) + "/run.yaml"));
   config.init.from = source;
   config.task.name = read_task_config(file).task;
   config.task.file = file;

@@ -34,6 +34,17 @@ TEST_CASE("a benchmark says what the suites of a run cost, and refuses one with 
                     Contains("evaluation.suites: long: ") && Contains("or leave the suite out"));
 }
 
+TEST_CASE("a benchmark names the held-out documents that the run would score", "[inspect]") {
+  const TempDir dir;
+  auto config = tiny_run(dir, 2);
+  config.evaluation.sequences = 5;
+  const auto found = benchmark(config, {.steps = 1, .steps_only = true}).scored_documents;
+  pretrain(config, {.run = dir / "run"});
+  const auto losses = nlohmann::json::parse(read_file(dir / "run/held_out.json")).at("losses");
+  CHECK(found == losses.front().at("document").get<std::set<uint64_t>>());
+  CHECK((found.size() > 1 && found.size() <= 5));
+}
+
 TEST_CASE("the utilization of an fp32 step is relative to the rate of fp32 products, whatever that of bf16",
           "[inspect]") {
   const TempDir dir;
