@@ -37,6 +37,7 @@ nlohmann::json write_tables(const std::string& folder, const std::vector<Table>&
     all.push_back(to_json(table));
   }
   for (const auto& note : notes) markdown += "- " + note + "\n";
+  latex += to_latex(notes);
   const nlohmann::json fields{{"tables", all}, {"notes", notes}};
   write_atomic(folder + "/table.md", markdown);
   write_atomic(folder + "/table.tex", latex);
@@ -63,7 +64,8 @@ int finetune_table(const FinetuneTable& asked, const std::string& program) {
   add_floors(tables.front(), floors, found);
   if (runs.size() > 1) tables.push_back(difference_table(plan));
   tables.push_back(finetuning_table(found));
-  const auto notes = task_notes(plan, found);
+  auto notes = task_notes(plan, found);
+  if (runs.size() > 1) notes.push_back(difference_words(plan));
   const auto fields = write_tables(out, tables, notes);
   for (const auto& table : tables)
     if (!json) print_text(to_text(table) + "\n");

@@ -182,6 +182,12 @@ std::string to_latex(const Table& table) {
                 latex_number(table.caption), "}\n\\end{table}\n");
 }
 
+std::string to_latex(const std::vector<std::string>& notes) {
+  std::string items;
+  for (const auto& note : notes) items += "\\item " + latex_number(in_one_line(note)) + "\n";
+  return items.empty() ? "" : concat("\\begin{itemize}\n\\footnotesize\n", items, "\\end{itemize}\n");
+}
+
 std::string to_csv(const Table& table) {
   const auto cell = [](const std::string& text, const TableColumn&) { return escaped_csv(text); };
   auto text = joined(table, heads_of(table), ",", cell) + "\n";

@@ -48,6 +48,8 @@ std::string to_text(Table table, size_t columns = std::numeric_limits<size_t>::m
 std::string to_markdown(const Table& table);
 /// A booktabs table, which with a caption is a float that fits one of two columns of a paper.
 std::string to_latex(const Table& table);
+/// Sentences below the tables of a paper, as a list; empty for none.
+std::string to_latex(const std::vector<std::string>& notes);
 /// With a line of heads.
 std::string to_csv(const Table& table);
 /// The first column heads the rows. `is_tall`: it scrolls where there are many rows.

@@ -57,7 +57,9 @@ std::string to_markdown(const StudyReport& report) { return to_markdown(document
 std::string to_latex(const StudyReport& report) {
   auto text = report.arms.empty() ? "" : to_latex(paper_table(report));
   for (const auto& table : report.tables) text += (text.empty() ? "" : "\n") + to_latex(table);
-  return text;
+  auto notes = tied_words(report);
+  notes.insert(notes.end(), report.notes.begin(), report.notes.end());
+  return text + to_latex(notes);
 }
 
 std::string to_html(const StudyReport& report) { return to_html(document_of(report, true)); }

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/text.h"
+#include "run/run_files.h"
 #include "study/execution/runs.h"
 #include "study/plan/task_plan.h"
 #include "study/report/report.h"
@@ -279,6 +280,18 @@ Difference difference_between(const BySeed& arm, const BySeed& baseline, const C
 
 }  // namespace
 
+std::string difference_words(const Plan& tasks) {
+  std::vector<std::string> arms;
+  for (const auto& run : tasks.runs)
+    if (!contains(arms, arm_of(run))) arms.push_back(arm_of(run));
+  const auto count = std::ssize(task_names(tasks)) * (std::ssize(arms) - 1);
+  return concat(
+      "differences are paired by the seeds of fine-tuning; their 95 % intervals join Student's over seeds and "
+      "that over the items of a test part (Banerjee 1960)",
+      count > 1 ? concat(", for ", count, " comparisons at once (Bonferroni)") : "",
+      "; p is that of the same error, corrected by Holm");
+}
+
 Table difference_table(const Plan& tasks) {
   const auto names = task_names(tasks);
   std::vector<std::string> arms;
@@ -320,8 +333,27 @@ std::string finetuning_words(const Plan& tasks) {
   return terms.tune.items.empty() ? text : concat(text, " but for ", keys_of_search(terms));
 }
 
+namespace {
+
+/// `test parts: cats of 60 items and dogs of 40 items`, of the tasks with a finished fine-tuning; empty without any.
+std::string test_parts(const Plan& tasks) {
+  std::vector<std::string> parts;
+  for (const auto& task : task_names(tasks)) {
+    const auto done = std::ranges::find_if(tasks.runs, [&](const PlannedRun& run) {
+      return run.finetuning.task == task && status_of(tasks, run).state == RunState::done;
+    });
+    if (done == tasks.runs.end()) continue;
+    const auto items = read_prepared_part(run_path(tasks, *done) + "/" + task_folder, "test").items.size();
+    parts.push_back(concat(task, " of ", thousands(items), " items"));
+  }
+  return parts.empty() ? "" : "test parts: " + listed(parts);
+}
+
+}  // namespace
+
 std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTask>& arms) {
   std::vector<std::string> notes;
+  if (const auto parts = test_parts(tasks); !parts.empty()) notes.push_back(parts);
   std::string unlearned;
   for (const auto& one : arms)
     if (one.unlearned > 0)

@@ -48,6 +48,9 @@ Table finetuning_table(const std::vector<ArmOnTask>& arms);
 /// pretrained alike. Without rows for one run. Throws DataError as value_of_finetunings.
 Table difference_table(const Plan& tasks);
 
+/// How difference_table was computed.
+std::string difference_words(const Plan& tasks);
+
 /// How all fine-tunings of a plan were made: `Fine-tuned with 3 seeds by the recipe turc-2019, the same for all runs`.
 std::string finetuning_words(const Plan& tasks);
 

@@ -296,6 +296,9 @@ TEST_CASE("finetune of several runs and seeds ends in a table, and the same comm
   REQUIRE(made.code == 0);
   CHECK_THAT(made.text, Catch::Contains("animals accuracy %") && Catch::Contains("average rank") &&
                             Catch::Contains("Differences to ") && Catch::Contains("4 runs done, 0 failed"));
+  CHECK_THAT(read_file(w.dir / "table/table.tex"),
+             Catch::Contains("\\item test parts: animals of ") &&
+                 Catch::Contains("\\item differences are paired by the seeds of fine-tuning; their 95 \\% intervals"));
   const auto table = json::parse(read_file(w.dir / "table/table.json"));
   const auto& rows = table["tables"][0]["rows"];
   REQUIRE(rows.size() == 4);  // of one run and its copy, whose fine-tunings have equal bits, and of the floors

@@ -52,6 +52,12 @@ TEST_CASE("a table with a caption is a float of LaTeX, with the caption after it
         "\\caption{In 5 \\%, $-$1 of a\\_b.}\n\\end{table}\n");
 }
 
+TEST_CASE("notes are a list of LaTeX", "[core]") {
+  CHECK(to_latex(std::vector<std::string>{"* of a_b", "5 %"}) ==
+        "\\begin{itemize}\n\\footnotesize\n\\item * of a\\_b\n\\item 5 \\%\n\\end{itemize}\n");
+  CHECK(to_latex(std::vector<std::string>{}).empty());
+}
+
 TEST_CASE("a table is CSV and HTML, too, and columns without a cell go", "[core]") {
   Table table{.header = {"a", {"n", ColumnKind::number}, "none", {"keys", ColumnKind::code}},
               .rows = {{"<x>", "-1", "", "k: 1\nl: 2"}, {"=y", "2", "", ""}}};

@@ -157,9 +157,16 @@ TEST_CASE("the LaTeX of a report is a float with metric, seeds and budget, and e
              Catch::Contains("\\begin{tabular}{lrrrl}") && Catch::Contains("arm & mean $\\pm$ sd & difference & ") &&
                  Catch::Contains("\\caption{Held-out mlm loss in nats, lower is better; seeds: 5, paired; budget: "
                                  "20 steps a run; differences of 0.01 nats matter. Differences are to token, ") &&
-                 Catch::Contains("paired by seed, with the 95 \\% interval. W worse.}") &&
+                 Catch::Contains("paired by seed, with the 95 \\% interval. It joins Student's over seeds with that "
+                                 "over held-out examples. W worse.}") &&
                  Catch::Contains("] & W \\\\\n"));
   CHECK(count(latex, "worse by") == 0);
+  auto failed = made_up({"token", "word"}, 5);
+  failed.runs[3].state = RunState::failed;
+  failed.runs[3].message = "the loss of 5 % is -1";
+  CHECK_THAT(to_latex(compared(failed)),
+             Catch::Contains("\\begin{itemize}") &&
+                 Catch::Contains("\\item run token/4 failed: the loss of 5 \\% is $-$1; it is not in the table\n"));
 }
 
 TEST_CASE("every number of the table and of the curves stands in the CSV") {
@@ -358,6 +365,22 @@ TEST_CASE("a floor in another unit than the curves is not drawn among them") {
   CHECK(found.floor == 2);
   CHECK_THAT(curve_figure(found), Catch::Contains("held-out loss [nats]") && !Catch::Contains("majority"));
   CHECK_THAT(value_figure(found), Catch::Contains("majority"));
+}
+
+TEST_CASE("losses of runs that are judged later are drawn by objective, each on an axis with its name") {
+  auto report = made_up({"token", "word", "pairs"}, 2);
+  report.by = TaskMetric{.task = "cats", .figure = "accuracy"};
+  for (auto& run : report.runs)
+    for (auto& point : run.curve) point.of = run.result.arm == "pairs" ? "nsp" : "mlm";
+  const auto found = compared(report);
+  const auto figure = curve_figure(found);
+  constexpr size_t currencies = 3;
+  CHECK(count(figure, "held-out loss of mlm [nats]") == currencies);
+  CHECK(count(figure, "held-out loss of nsp [nats]") == currencies);
+  const auto second = figure.find("held-out loss of nsp by");
+  const auto drawn_in_second = figure.substr(second, figure.find("</svg>", second) - second);
+  CHECK_THAT(drawn_in_second, Catch::Contains("pairs, seed 2") && !Catch::Contains("word"));
+  CHECK_THAT(to_csv(found), Catch::Contains(",nsp\n"));
 }
 
 TEST_CASE("runs of a changed source and arms of another precision are a note") {

@@ -9,6 +9,7 @@
 #include "models/backbone_config.h"
 #include "run/config/load_config.h"
 #include "run/run_files.h"
+#include "study/execution/progress_view.h"
 #include "study/plan/task_plan.h"
 #include "study/report/report_rows.h"
 #include "study/search/task_tuning.h"
@@ -97,6 +98,23 @@ TEST_CASE("the search for the fine-tunings tries the same for every run, with se
   CHECK(has(run_command(search, search.runs[0], "cloze"), "train.seed=100001"));
   CHECK(stages.plans[2].waits_for == "task tuning");
   CHECK(study.run({"a/1"}).done == 1);  // and what waits for the search is not begun
+}
+
+TEST_CASE("where tasks decide, the progress of a study has their figures, and no losses of different objectives") {
+  const JudgedStudy study(", seeds: 1");
+  study.run();
+  const auto table_of_stage = [&](size_t stage) {
+    const auto stages = study.stages();
+    std::vector<RunStatus> statuses;
+    for (const auto& run : stages.plans[stage].runs) statuses.push_back(status_of(stages.plans[stage], run));
+    return progress_table(stages.plans[stage], statuses, 100);
+  };
+  CHECK(table_of_stage(0) ==
+        "seed 1        2       \na    done     done    \nb    done     done    \n4 of 4 runs done\n");
+  CHECK_THAT(table_of_stage(1),
+             Catch::Contains("a, cats.1 80.00    80.00") && Catch::Contains("8 of 8 runs done (accuracy)\n"));
+  const auto run = study.folder / "out/tasks/runs/a/seed-1/cats/seed-1/run.yaml";
+  CHECK(decode<RunConfig>(ConfigTree::load(run)).init.from == study.folder / "out/runs/a/seed-1/step-00000100");
 }
 
 TEST_CASE("each arm is fine-tuned with the rate that is best for it on the valid part, and the report says all of it") {
@@ -232,7 +250,9 @@ TEST_CASE("fine-tunings that did not learn are marked in the table and named, an
   CHECK_THAT(table.rows[0][1], !Catch::Contains("*"));
   CHECK(table_of(report, "Spread of fine-tuning").rows[2].back() == "2");
   CHECK_THAT(notes_of(report),
-             Catch::Contains("did not learn, being no better than the floor on the valid part: b on cats (2 of 4)"));
+             Catch::Contains("did not learn, being no better than the floor on the valid part: b on cats (2 of 4)") &&
+                 Catch::Contains("test parts: cats of 60 items, dogs of 60 items\n"));
+  CHECK_THAT(to_latex(report), Catch::Contains("\\item {*} did not learn, being no better than the floor"));
 }
 
 TEST_CASE("a run that was changed while it was pretrained is held apart in the tables of tasks, as in that of runs") {
@@ -298,8 +318,9 @@ TEST_CASE("fine-tunings that were kept as they are when their task changed are s
   study.run();
   study.folder.write("cats.yaml", read_file(study.folder / "cats.yaml") + "# the same in other words\n");
   study.run({}, StaleRuns::keep);
-  CHECK_THAT(notes_of(study.report()), Catch::Contains("tasks: a, cats.1/1 (and 3 more) was made from another config, "
-                                                       "text, tokenizer or version and kept as it is"));
+  CHECK_THAT(notes_of(study.report()),
+             Catch::Contains("tasks: a, cats.1/1 (and 3 more) was made from another config, "
+                             "text, tokenizer or version, or from other weights, and kept as it is"));
 }
 
 namespace {
