@@ -7,6 +7,8 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "data/tokenizer_impl.h"
+#include "data/tokenizers/class_rules.h"
+#include "data/tokenizers/fields.h"
 #include "data/tokenizers/pipeline.h"
 
 namespace cloze {
@@ -48,16 +50,36 @@ void refuse_unknown_family(const std::string& file, const FolderFacts& facts) {
                      "; have transformers write tokenizer.json next to it (save_pretrained)");
 }
 
+/// Gives a tokenizer.json the rules that its class takes from the file beside it. The kept file gets them, too, so that
+/// every reader of it has them.
+void apply_class_rules(const std::string& file, FolderFacts& facts, Field::Json& json, std::string& content) {
+  if (!facts.rules_of_class) return;
+  const auto& family = *facts.rules_of_class;
+  const auto config = (fs::path(file).parent_path() / "tokenizer_config.json").string();
+  const bool has_config = fs::exists(config);
+  const auto rules = has_config ? parse_json(read_tokenizer_file(config)) : Field::Json::object();
+  const auto changes = apply_class_rules(family, rules, json);
+  if (!changes.empty())
+    log_info("data", concat(file, ": ", family.classes[0], " comes before it, as in transformers, with ",
+                            has_config ? "tokenizer_config.json and " : "", "its defaults: ", changes));
+  if (const auto sentence = steps_beyond_class(family, json); !sentence.empty())
+    log_warning("data", concat(file, ": ", sentence));
+  if (changes.empty()) return;
+  content = json_text(json);
+  if (auto kept = facts.extras.kept.find("tokenizer.json"); kept != facts.extras.kept.end()) kept->second = content;
+}
+
 /// Opens a tokenizer.json or a byte-level BPE vocabulary, distinguished by content: a vocabulary is an object of tokens
 /// and ids.
 std::unique_ptr<TokenizerModel> open_json(const std::string& file, FolderFacts& facts) {
   auto content = read_tokenizer_file(file);
-  const auto json = parse_json(content);
+  auto json = parse_json(content);
   const bool named = fs::path(file).filename() == "tokenizer.json";
   if (!json.is_object())
     fail<DataError>(file, ": is not a JSON object", named ? "" : " of tokens and ids", json_fault(content),
                     "; it is damaged");
   facts.extras.finds_added_tokens = json.contains("model") && json["model"].is_object();
+  if (facts.extras.finds_added_tokens && named) apply_class_rules(file, facts, json, content);
   if (facts.extras.finds_added_tokens) return make_pipeline(std::move(content), json, file);
   refuse_unknown_family(file, facts);
   return make_byte_bpe(std::move(content), read_tokenizer_file(merges_file(file)), file, facts.add_prefix_space);
@@ -66,6 +88,10 @@ std::unique_ptr<TokenizerModel> open_json(const std::string& file, FolderFacts& 
 /// Opens a SentencePiece file with the ids of its family.
 std::unique_ptr<TokenizerModel> open_sentencepiece(std::string content, const std::string& file, FolderFacts& facts) {
   refuse_unknown_family(file, facts);
+  if (facts.extras.family && !facts.extras.saved_by_cloze)
+    log_info("data", concat(file, ": SentencePiece cuts texts, as in the training of the published models; ",
+                            facts.extras.family->classes[0], " of transformers 5 departs from it for odd blanks, ",
+                            "characters that NFKC changes, or commas after digits"));
   auto made = make_sentencepiece(std::move(content), file, facts.rules);
   if (facts.rules.strip_accents) {
     facts.extras.folding.emplace_back(NormalForm{.compatible = true});

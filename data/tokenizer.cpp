@@ -168,13 +168,19 @@ Tokenizer::Frame Tokenizer::frame(const std::optional<TextReader>& reader) const
   const auto* rule = reader && !impl_->fits(*reader) ? family_of_kind(reader->kind) : impl_->extras.family;
   if (!rule) rule = family_called("bert");
   const bool has_own_end = reader && reader->end >= 0 && !impl_->came_with(*reader);
-  const auto end = has_own_end ? reader->end : special().sep;
+  const auto& own = special();
+  const auto id_of_role = [&](FrameToken role) {
+    const bool ends = role == FrameToken::sep || role == FrameToken::eos;
+    if (role == FrameToken::language) return impl_->language;
+    if (ends && has_own_end) return reader->end;
+    if (role == FrameToken::bos && own.bos >= 0) return own.bos;
+    if (role == FrameToken::eos && own.eos >= 0) return own.eos;
+    return ends ? own.sep : own.cls;
+  };
   const auto ids = [&](const std::vector<FrameToken>& roles) {
     std::vector<int64_t> found;
-    for (const auto role : roles) {
-      const auto id = role == FrameToken::cls ? special().cls : role == FrameToken::sep ? end : impl_->language;
-      if (id >= 0) found.push_back(id);
-    }
+    for (const auto role : roles)
+      if (const auto id = id_of_role(role); id >= 0) found.push_back(id);
     return found;
   };
   const auto& parts = rule->frame;

@@ -240,6 +240,16 @@ std::set<std::string> written_tokens(const TransformersFiles& files, const Extra
   return found;
 }
 
+/// The family whose class transformers gives a tokenizer.json to: that of the class named first, whatever it is; else
+/// that of the model type. Source: transformers 5.23, models/auto/tokenization_auto.py.
+const TokenizerFamily* family_of_json(const TransformersFiles& files) {
+  const auto named = text_at(files.config, "tokenizer_class"), of_model = text_at(files.model, "tokenizer_class");
+  const bool is_taken_as_it_is = files.model_type == "modernbert" || files.model_type == "xlm-roberta-xl";
+  if (is_taken_as_it_is) return nullptr;
+  if (!named.empty() || !of_model.empty()) return family_of_class(named.empty() ? of_model : named);
+  return family_of_model_type(files.model_type);
+}
+
 /// The rules of a known family, with what tokenizer_config.json changes of them.
 void read_family_rules(const TransformersFiles& files, const TokenizerFamily& family, FolderFacts& folder_facts) {
   const auto& config = files.config;
@@ -283,6 +293,8 @@ FolderFacts facts_of_transformers(const fs::path& folder) {
     folder_facts.words.max_word_length = 100;
   }
   extras.roles = roles_of_transformers(files);
+  if (extras.family) extras.roles.insert(extras.family->roles.begin(), extras.family->roles.end());
+  if (files.has("tokenizer.json")) folder_facts.rules_of_class = family_of_json(files);
   extras.added = added_of_transformers(files);
   extras.written = written_tokens(files, extras);
   if (extras.family) read_family_rules(files, *extras.family, folder_facts);

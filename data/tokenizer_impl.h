@@ -119,8 +119,10 @@ struct FolderFacts {
   SentencePieceRules rules;
   WordPieceRules words;  ///< except for `lowercase`, which is above
   bool add_prefix_space = false;
-  std::string fingerprint{};          ///< as recorded in the folder; empty: none
-  std::string unknown_class;          ///< the class or model type of an unknown family
+  std::string fingerprint{};  ///< as recorded in the folder; empty: none
+  std::string unknown_class;  ///< the class or model type of an unknown family
+  /// The family whose class gives a tokenizer.json the rules of tokenizer_config.json in transformers; null: none does.
+  const TokenizerFamily* rules_of_class = nullptr;
   std::vector<std::string> warnings;  ///< about options that are ignored
 };
 

@@ -1,6 +1,8 @@
 #pragma once
 // Facts about the tokenizers of published models besides their vocabularies, one entry for each family.
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,7 +11,7 @@
 namespace cloze {
 
 /// A special token of a frame, by its role.
-enum class FrameToken { cls, sep, language };
+enum class FrameToken { cls, sep, bos, eos, language };
 
 /// The special tokens around one text and between two, by roles. Roles that a tokenizer lacks are skipped.
 struct FrameRule {
@@ -26,6 +28,16 @@ struct Renumbering {
   std::vector<std::string> back{};
 };
 
+/// The steps that a class of transformers 5 has in place of those of a tokenizer.json, and the options of
+/// tokenizer_config.json that choose among them.
+struct OwnSteps {
+  enum class Space { fixed, bytes, marks };
+  std::string normalizer{}, pre_tokenizer{};  ///< kinds of steps; one with `?` is there by an option or by the file
+  std::optional<bool> lowercases{};           ///< the default of do_lower_case; none: no such option
+  bool may_keep_accents = false;              ///< has keep_accents
+  Space space = Space::fixed;                 ///< what add_prefix_space changes
+};
+
 /// The tokenizer of a family of models.
 struct TokenizerFamily {
   std::string name;
@@ -34,10 +46,12 @@ struct TokenizerFamily {
   std::vector<std::string> kinds;        ///< of Cloze's models that use this frame
   FrameRule frame;
   Renumbering pieces{};
-  SentencePieceRules rules{};          ///< defaults; tokenizer_config.json may override them
-  int64_t sentinels = 0;               ///< <extra_id_0> ... that the class adds
-  std::string language{};              ///< default language of texts
-  std::string vocabulary = "unigram";  ///< the published vocabularies, as Tokenizer::kind() has it
+  SentencePieceRules rules{};                  ///< defaults; tokenizer_config.json may override them
+  int64_t sentinels = 0;                       ///< <extra_id_0> ... that the class adds
+  std::string language{};                      ///< default language of texts
+  std::string vocabulary = "unigram";          ///< the published vocabularies, as Tokenizer::kind() has it
+  std::map<std::string, std::string> roles{};  ///< special tokens of the class that have no usual spelling
+  OwnSteps own_steps{};
 };
 
 const std::vector<TokenizerFamily>& tokenizer_families();

@@ -55,11 +55,12 @@ def train():
         os.remove(os.path.join(FOLDER, name + ".vocab"))
 
 
-def xlnet_pieces(model, text, lower):
+def xlnet_pieces(model, text, lower, keeps_accents=False):
     """zihangdai/xlnet, prepro_utils.py."""
     text = " ".join(text.strip().split())
     text = text.replace("``", '"').replace("''", '"')
-    text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    if not keeps_accents:
+        text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     text = text.lower() if lower else text
     out = []
     for piece in model.encode(text, out_type=str):
