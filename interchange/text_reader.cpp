@@ -36,7 +36,7 @@ TextReader reader_of(const LoadedRun& run) {
           .segments = c.token_types && c.type_vocab_size > 1,
           .max_length = c.max_input_length() < BackboneConfig::unlimited_length ? c.max_input_length() : 0,
           .end = ends ? c.eos_token_id : -1,
-          .words = is_head && task == TaskKind::tagging,
+          .words = is_head && task == TaskKind::tagging && run.state.step > 0,  // an imported one goes out as it came
           .pad = finds_end ? padding_of(run) : -1};
 }
 
