@@ -38,6 +38,17 @@ void keep_origin(const HuggingFaceModel& model, const std::string& folder, const
 /// a model of another family by now. Throws CheckpointError or ConfigError for a damaged file.
 std::optional<nlohmann::json> config_of_origin(const LoadedRun& run);
 
+/// The file in the folder `huggingface` of a run with those of sentence-transformers, by their names.
+inline constexpr const char* sentence_modules = "sentence_transformers.json";
+
+/// Keeps what makes `folder` one of sentence-transformers, its pooling included, in `run`; says so, or that a module of
+/// it cannot be kept. Throws CheckpointError for a damaged list of modules.
+void keep_sentence_modules(const std::string& folder, const std::string& run);
+
+/// Writes what was kept into the folder of an export, unless `architecture` is another class than the one that came in
+/// and has the head of a task.
+void write_sentence_modules(const LoadedRun& run, const std::string& architecture, const std::string& out);
+
 /// Copies the generation_config.json that came in, if there is one, into the folder of an export.
 void copy_generation_config(const LoadedRun& run, const std::string& out);
 

@@ -1,6 +1,7 @@
 // A run as a Hugging Face folder.
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "core/file.h"
 #include "core/json.h"
@@ -114,11 +115,10 @@ std::string foreign_entry(const std::string& folder) {
   const auto path = folder + "/" + export_receipt;
   const auto receipt = fs::exists(path) ? parse_json(read_text(path, 64 << 20)) : nlohmann::json();
   const auto files = receipt.is_object() ? receipt.value("files", nlohmann::json()) : nlohmann::json();
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const auto name = entry.path().filename().string();
-    const bool is_own = files.contains(name) || name == export_receipt || name == "README.md";
-    if (!is_own) return name;
-  }
+  std::set<std::string> own{export_receipt, "README.md"};
+  for (const auto& [file, facts] : files.items()) own.insert({file, fs::path(file).parent_path().string()});
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (const auto name = entry.path().lexically_relative(folder).generic_string(); !own.contains(name)) return name;
   return "";
 }
 
@@ -199,6 +199,7 @@ void export_folder(const std::string& run, const std::string& out, const std::st
   StagedFolder staged(out);
   write_atomic(staged.path() + "/config.json", config_text(config));
   if (of_origin) copy_generation_config(opened, staged.path());
+  if (of_origin) write_sentence_modules(opened, config.at("architectures").at(0), staged.path());
   save_safetensors(staged.path() + "/model.safetensors", tensors);
   if (opened.has_tokenizer) save_tokenizer(opened, staged.path());
   warn_of_reading(opened);

@@ -161,6 +161,7 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
   if (!tokenizer.empty()) origin["tokenizer"] = tokenizer;
   write_atomic(staged.path() + "/provenance.json", json_text(origin, 2) + "\n");
   keep_origin(model, folder, staged.path());
+  keep_sentence_modules(folder, staged.path());
   const MadeBy made_by{.config = to_yaml(model.config), .tokenizer = tokenizer};
   record_made_by(staged.path(), made_by);
   save_checkpoint(staged.path(), {}, params, {}, {}, {}, made_by);

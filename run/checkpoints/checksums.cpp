@@ -63,9 +63,9 @@ std::string weights_fingerprint(const std::string& path) {
 
 void write_checksums(const std::string& folder, const std::string& name, json facts) {
   auto& files = facts["files"] = json::object();
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const auto file = entry.path().filename().string();
-    if (file == name || file == "README.md") continue;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const auto file = entry.path().lexically_relative(folder).generic_string();
+    if (file == name || file == "README.md" || entry.is_directory()) continue;
     files[file] = {{"bytes", fs::file_size(entry.path())}, {"xxh3", file_hash(entry.path().string())}};
   }
   facts["fingerprint"] = fingerprint_of(facts);

@@ -446,3 +446,43 @@ TEST_CASE("a T5 with a tied head and unscaled states is exported as mT5", "[inte
   import_huggingface(dir / "mt5-hf", dir / "mt5-back");
   CHECK_FALSE(backbone_of(open_run(dir / "mt5-back").config.model).scale_decoder_outputs);
 }
+
+TEST_CASE("the pooling of a folder of sentence-transformers goes out with it, and a module with weights takes all away",
+          "[interchange]") {
+  TempDir dir;
+  const auto import_with = [&](const std::string& module) {
+    for (const auto* folder : {"hf", "run", "out"}) fs::remove_all(dir / folder);
+    fs::copy(SOURCE_DIR "/tests/parity/bert", dir / "hf");
+    const nlohmann::json own{
+        {"idx", 0}, {"name", "0"}, {"path", ""}, {"type", "sentence_transformers.models.Transformer"}},
+        more{{"idx", 1}, {"name", "1"}, {"path", "1_M"}, {"type", "sentence_transformers.models." + module}};
+    dir.write("hf/modules.json", nlohmann::json{own, more}.dump());
+    dir.write("hf/1_M/config.json", R"({"word_embedding_dimension": 8, "pooling_mode_cls_token": true, "secret": 1})");
+    dir.write("hf/sentence_bert_config.json", R"({"max_seq_length": 12})");
+    set_log_file(dir / "log.txt");
+    import_huggingface(dir / "hf", dir / "run");
+    export_huggingface(dir / "run", dir / "out");
+    set_log_file("");
+    return nlohmann::json::parse(read_file(dir / "hf/modules.json"));
+  };
+  CHECK(import_with("Pooling") == nlohmann::json::parse(read_file(dir / "out/modules.json")));
+  CHECK(nlohmann::json::parse(read_file(dir / "out/1_M/config.json")) ==
+        nlohmann::json{{"word_embedding_dimension", 8}, {"pooling_mode_cls_token", true}});
+  CHECK(nlohmann::json::parse(read_file(dir / "out/sentence_bert_config.json"))["max_seq_length"] == 12);
+  // The receipt knows the file in the folder; another one there is not removed.
+  CHECK_NOTHROW(export_huggingface(dir / "run", dir / "out", "", /*replace=*/true));
+  dir.write("out/1_M/mine.txt", "notes");
+  CHECK_THROWS_WITH(export_huggingface(dir / "run", dir / "out", "", /*replace=*/true),
+                    Catch::Contains("holds 1_M/mine.txt"));
+  dir.write("out/1_M/config.json", "{}");
+  CHECK_THROWS_WITH(import_huggingface(dir / "out", dir / "again"), Catch::Contains("1_M/config.json differs in size"));
+  import_with("Dense");
+  CHECK_FALSE(fs::exists(dir / "out/modules.json"));
+  CHECK_THAT(
+      read_file(dir / "log.txt"),
+      Catch::Contains("modules.json: Cloze does not keep the module Dense of sentence-transformers, so that exports "
+                      "have none of its modules, the pooling included"));
+  dir.write("hf/modules.json", R"([{"path": "../secret", "type": "x.Pooling"}])");
+  CHECK_THROWS_WITH(import_huggingface(dir / "hf", dir / "other"),
+                    Catch::Contains("the folder of a module is '../secret'"));
+}
