@@ -31,13 +31,15 @@ void tokenize(const Tokenizer& tokenizer, const std::string& text, bool as_json,
   totals.tokens += tokens.size();
   for (const auto& token : tokens) totals.unknown += token.id == tokenizer.special().unk;
   if (as_json) {
-    json ids = json::array(), names = json::array(), offsets = json::array();
+    json ids = json::array(), names = json::array(), offsets = json::array(), words = json::array();
     for (const auto& token : tokens) {
       ids.push_back(token.id);
       names.push_back(tokenizer.piece(token.id));
       offsets.push_back({token.begin, token.end});
+      words.push_back(token.word);
     }
-    print_data(json_text(json{{"text", text}, {"ids", ids}, {"pieces", names}, {"offsets", offsets}}) + "\n");
+    const json row{{"text", text}, {"ids", ids}, {"pieces", names}, {"offsets", offsets}, {"words", words}};
+    print_data(json_text(row) + "\n");
     return;
   }
   print_text("      id  token                    bytes\n");

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Takes folders in the layouts of the hub in and out again: the tokenizer and config.json of every family.
 
-    tests/acceptance/layouts.py build/cloze [--only camembert] [--folder /tmp/layouts]
+    tests/acceptance/layouts.py build/cloze [--only camembert] [--folder /tmp/layouts] [--rules]
 
 Each layout is a small model with random weights and the files that such folders have there: tokenizer.json or not,
 tokenizer_config.json with a class, without one, or no such file, the class of the tokenizer in config.json. `cloze
@@ -13,10 +13,21 @@ import` and `cloze export --to huggingface` take it through a run. Then
   in; generation_config.json is as it came in,
 - the class that came in computes the same outputs from both.
 
-Layouts of tokenizers that Cloze does not have must be refused with their name. A fault is a line; exits with 1 then.
-Without the environment beside transformers (`./test --peers`) the test is skipped.
+Layouts of tokenizers that Cloze does not have must be refused with their name.
+
+--rules takes each class of a tokenizer with what tokenizer_config.json may say over its tokenizer.json, with and
+without each of these files and those of transformers 4, through odd lines: blanks, NFKC, accents, ideographs, control
+characters, spelled special tokens. The ids of `cloze tokenize` of the folder, of the run and of the export, and those
+of AutoTokenizer for the export, are AutoTokenizer's for the folder; of a SentencePiece file alone they are those of
+the sentencepiece library with the code of the published model, and how many lines transformers departs from is told.
+Words are those of word_ids, the special tokens of pairs those of the tokenizer.
+
+A fault is a line; exits with 1 then. Without the environment beside transformers (`./test --peers`) the test is
+skipped.
 """
 import argparse
+import collections
+import functools
 import json
 import os
 import random
@@ -31,12 +42,15 @@ import peers
 peers.enter(__file__)
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+import sentencepiece as spm  # noqa: E402
 import torch  # noqa: E402
 import transformers as hf  # noqa: E402
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers  # noqa: E402
 from tokenizers import processors, trainers  # noqa: E402
 
 FIXTURES = Path(__file__).resolve().parent.parent / "data/tokenizers/families"
+sys.path.insert(0, str(FIXTURES.parent))
+import make_families  # noqa: E402
 WORDS = """the cat cats sat on mat and of in them two spaces text quoted café naïve 中文 1,200 2009, 9, 99, the mat. été
 x NEW Paris king queen to The CAT""".split()
 
@@ -212,6 +226,204 @@ REFUSED = {  # model, files of the tokenizer, class in config.json
 }
 
 
+# -- Rules: what tokenizer_config.json says over tokenizer.json, and SentencePiece alone --------------------------------
+
+ODD = ["", " ", "   ", "\t", "\u00a0", "\u3000", " the cat", "the cat ", "  the  cat  on ", "the\tcat", "the\u00a0cat",
+       "the\u3000cat", "the\u2003cat", "the\u2028cat", "the\x85cat", "the\x1fcat", "\u200bthe\u200bcat", "the\u200dcat",
+       "\ufeffthe cat", "the\ufffdcat", "the\x01cat", "the\x7fcat", "the\u00adcat", "caf\u00e9 na\u00efve \u00c9t\u00e9",
+       "cafe\u0301 E\u0301te\u0301", "\u1e69 s\u0323\u0307 s\u0307\u0323 \u00e5", "\ufb01ne \ufb02at", "\u00bd \u2460 \u2122 \u212b",
+       "\uff54\uff48\uff45 \uff23\uff21\uff34", "\u4e2d\u6587 \u65e5\u672c\u8a9e", "the\u4e2d\u6587cat", "\ud55c\uad6d\uc5b4 the",
+       "\u0627\u0644\u0639\u0631\u0628\u064a\u0629", "\u0939\u093f\u0928\u094d\u0926\u0940", "THE CAT New", "\u0130stanbul \u01c5 \u00df",
+       "\u039f\u0394\u039f\u03a3 \u039f\u03a3", "``quoted'' text", "don't can't", "'' ``", "the-cat, (the) mat.", "the.cat?on!",
+       "x" * 120, "\U0001F600 cat \U0001F468\u200d\U0001F469\u200d\U0001F467", "2009 the 9 9", "a" * 30 + " the", ". the", ", .",
+       "\u2026 the \u2014 cat \u2018x\u2019"]
+DIGITS = ["9, 99, 9,9,", "1,200 of 2,009,", "\u0663, the"]  # transformers 5 has given up the commas of ALBERT and XLNet
+MARKS = ["\u2581the", "mat \u2581cat", "\u2581 \u2581"]  # a written mark of a space
+SPELLED = ["<s> the </s>", "[CLS] the [SEP]", "the <mask> cat", "the [MASK] cat", "<pad><unk>", "[PAD][UNK]the"]
+LEGACY = {"bert": {"unk_token": "[UNK]", "sep_token": "[SEP]", "pad_token": "[PAD]", "cls_token": "[CLS]",
+                   "mask_token": "[MASK]"},
+          "roberta": {"bos_token": "<s>", "eos_token": "</s>", "sep_token": "</s>", "cls_token": "<s>",
+                      "unk_token": "<unk>", "pad_token": "<pad>",
+                      "mask_token": {"content": "<mask>", "single_word": False, "lstrip": True, "rstrip": False,
+                                     "normalized": True}}}
+
+
+def trained(model, folder):
+    """A SentencePiece file of the spec of a fixture with NFKC, as the published models have it."""
+    path = folder / f"{model}.model"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        options = make_families.SPEC[model] | dict(
+            sentence_iterator=iter(lines_of(300, 7) + [" ".join("the cat 9 99 , x . t h e c a".split())] * 20),
+            model_prefix=str(folder / model), vocab_size=120, hard_vocab_limit=False, num_threads=1, minloglevel=2)
+        spm.SentencePieceTrainer.train(**options)
+    return path
+
+
+def slow_ids(family, path, rule):
+    """The ids of a text by the code of the published model over the sentencepiece library."""
+    model = spm.SentencePieceProcessor(str(path))
+    if family in ("albert", "xlnet"):
+        lower, keeps = rule.get("do_lower_case", family == "albert"), rule.get("keep_accents", False)
+        return lambda text: make_families.xlnet_pieces(model, text, lower, keeps)
+    shift, unknown = {"xlm-roberta": (1, 3), "mbart": (1, 3), "mbart50": (1, 3), "camembert": (4, 3),
+                      "pegasus": (103, None)}.get(family, (0, None))
+    return lambda text: [unknown if unknown and not i else i + shift for i in model.encode(text)]
+
+
+def wordpiece_rules():
+    return [{}] + [{"do_lower_case": value} for value in (True, False)] + [
+        {"do_lower_case": False, "strip_accents": True}, {"strip_accents": False}, {"tokenize_chinese_chars": False},
+        {"do_lower_case": False, "tokenize_chinese_chars": False, "strip_accents": None}]
+
+
+SPACES = [{}, {"add_prefix_space": True}, {"add_prefix_space": False}]
+CLASSES = {  # name: class of the tokenizer, model, file of SentencePiece, what tokenizer_config.json may say
+    "bert": ("BertTokenizer", "bert", None, wordpiece_rules()),
+    "distilbert": ("DistilBertTokenizer", "distilbert", None, wordpiece_rules()[:5]),
+    "electra": ("ElectraTokenizer", "electra", None, wordpiece_rules()[:5]),
+    "roberta": ("RobertaTokenizer", "roberta", "bytes", SPACES + [{"trim_offsets": False}]),
+    "longformer": ("LongformerTokenizer", "longformer", "bytes", SPACES),
+    "bart": ("BartTokenizer", "bart", "bytes", SPACES),
+    "gpt2": ("GPT2Tokenizer", "gpt2", "bytes", SPACES),
+    "albert": ("AlbertTokenizer", "albert", "albert", [{}, {"do_lower_case": False}, {"keep_accents": True},
+                                                       {"add_prefix_space": False}]),
+    "xlnet": ("XLNetTokenizer", "xlnet", "xlnet", [{}, {"do_lower_case": True}]),
+    "big_bird": ("BigBirdTokenizer", "big_bird", "bigbird", [{}, {"add_prefix_space": False}]),
+    "t5": ("T5Tokenizer", "t5", "t5", [{}, {"extra_ids": 100}]),
+    "mt5": ("T5Tokenizer", "mt5", "t5", [{}]),
+    "pegasus": ("PegasusTokenizer", "pegasus", "t5", [{}]),
+    "xlm-roberta": ("XLMRobertaTokenizer", "xlm-roberta", "fairseq", [{}, {"add_prefix_space": False}]),
+    "camembert": ("CamembertTokenizer", "camembert", "fairseq", [{}, {"add_prefix_space": False}]),
+    "mbart": ("MBartTokenizer", "mbart", "fairseq", [{}, {"src_lang": "fr_XX"}]),
+    "mbart50": ("MBart50Tokenizer", "mbart", "fairseq", [{}, {"src_lang": "fr_XX"}]),
+}
+
+
+def vocabulary_of(name, folder, scratch, identity):
+    """Writes the files of a vocabulary; returns the path of a SentencePiece file."""
+    kind = CLASSES[name][2]
+    if kind is None: return write_wordpiece_cased(folder)
+    if kind == "bytes": return write_byte_bpe(folder, ["<|endoftext|>"] if name == "gpt2" else
+                                              ("<s>", "<pad>", "</s>", "<unk>", "<mask>"))
+    source = FIXTURES / f"{kind}.model" if identity else trained(kind, scratch)
+    target = "sentencepiece.bpe.model" if kind == "fairseq" else "spiece.model"
+    return shutil.copy(source, folder / target)
+
+
+def write_wordpiece_cased(folder):
+    """vocab.txt of pieces with and without case, accents and ideographs, so that each rule has other ids."""
+    pieces = list(wordpiece(lowercase=False).get_vocab()) + list(wordpiece().get_vocab()) + ["\u4e2d\u6587", "##\u6587"]
+    pieces = SPECIAL_BERT + sorted(set(pieces) - set(SPECIAL_BERT))
+    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
+
+
+def edit(path, **values):
+    """Sets keys of a file of JSON; None takes one out."""
+    content = json.loads(path.read_text()) if path.exists() else {}
+    content = {key: value for key, value in (content | values).items() if value is not None or key not in values}
+    path.write_text(json.dumps(content))
+
+
+def rule_layouts():
+    """name, class, saved rules, rules of tokenizer_config.json, which files are there, identity."""
+    for name, (_, _, kind, rules) in CLASSES.items():
+        for identity in (True, False) if kind not in (None, "bytes") else (True,):
+            label = name + ("" if identity else "-nfkc")
+            for k, rule in enumerate(rules):
+                for files in ("saved", "class", "keys", "legacy", "vocabulary", "vocabulary-class"):
+                    if kind not in (None, "bytes") and files.startswith("vocabulary") and "add_prefix_space" in rule:
+                        continue  # SentencePiece itself has no such rule
+                    if name == "mbart50" and files in ("keys", "vocabulary"): continue  # the model type says mBART
+                    yield f"{label}-{files}-{k}", name, {}, rule, files, identity
+            for k, rule in enumerate(rules[1:]):  # the file has the rule, tokenizer_config.json has another or none
+                yield f"{label}-default-{k}", name, rule, {}, "class", identity
+                if name != "mbart50": yield f"{label}-json-{k}", name, rule, {}, "json", identity
+                yield f"{label}-generic-{k}", name, rule, {}, "generic", identity
+
+
+def write_rules(folder, scratch, layout):
+    """The files of a layout beside the model; the SentencePiece file of one that has nothing else."""
+    _, name, saved, rule, files, identity = layout
+    made, config = CLASSES[name][0], folder / "tokenizer_config.json"
+    if files.startswith("vocabulary"):
+        path = vocabulary_of(name, folder, scratch, identity)
+        if files == "vocabulary-class": edit(config, tokenizer_class=made, **rule)
+        elif rule: edit(config, **rule)
+        return path
+    saved_as(made, lambda where: vocabulary_of(name, where, scratch, identity), **saved)(folder)
+    if files == "saved": edit(config, **rule)
+    else: config.unlink()
+    if files == "class": edit(config, tokenizer_class=made, **rule)
+    if files == "keys": edit(config, model_max_length=64, **rule)
+    if files == "generic": edit(config, tokenizer_class="PreTrainedTokenizerFast", **rule)
+    if files == "legacy":  # as transformers 4 left it
+        edit(config, tokenizer_class=made + "Fast", **rule)
+        kind = CLASSES[name][2]
+        names = LEGACY["bert"] if kind is None else LEGACY["roberta"] if kind == "bytes" and name != "gpt2" else {}
+        if names: edit(folder / "special_tokens_map.json", **names)
+        size = len(Tokenizer.from_file(str(folder / "tokenizer.json")).get_vocab())
+        if kind in (None, "bytes"): edit(folder / "added_tokens.json", **{"<ent>": size})
+    return None
+
+
+def plain_ids(tokenizer, lines):
+    """Special tokens that a text spells are text, as for Cloze."""
+    return tokenizer(lines, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+
+
+def words_of(tokenizer, lines):
+    made = tokenizer(lines, add_special_tokens=False, split_special_tokens=True)
+    return [made.word_ids(i) for i in range(len(lines))]
+
+
+def faults_of_rules(program, folder, layout, scratch, counts):
+    label, name, _, rule, files, identity = layout
+    model = CLASSES[name][1]
+    make(folder / "came", model, lambda came: None, {})
+    path = write_rules(folder / "came", scratch, layout)
+    run(program, "import", folder / "came", "--out", folder / "run")
+    run(program, "export", folder / "run", "--to", "huggingface", "--out", folder / "out")
+    before, after = (hf.AutoTokenizer.from_pretrained(folder / one) for one in ("came", "out"))
+    lines = ODD + lines_of(40) + DIGITS + MARKS
+    faults = []
+
+    def same(what, found, wanted, texts):
+        differ = differing_rows if found and isinstance(found[0], dict) else differing
+        wrong = [text for text, a, b in zip(texts, found, wanted, strict=True) if differ([a], [b])]
+        counts["lines"] += len(texts)
+        if wrong: faults.append(f"{what}: {len(wrong)} of {len(texts)} differ, as {wrong[:4]!a}")
+    wanted = plain_ids(before, lines)
+    if path:
+        slow = slow_ids(name, path, rule)
+        by_library = [slow(line) for line in lines]
+        departing = [line for line, a, b in zip(lines, wanted, by_library, strict=True) if a != b]
+        if not rule:
+            counts[f"transformers 5 departs from SentencePiece: {name}{'' if identity else ' (NFKC)'}"] = \
+                f"{len(departing)} of {len(lines)} lines, as {departing[:3]!a}"
+        wanted = by_library
+    rows = rows_of_cloze(program, folder / "came", lines)
+    same("cloze, folder", [row["ids"] for row in rows], wanted, lines)
+    same("cloze, run", ids_of_cloze(program, folder / "run", lines), wanted, lines)
+    same("cloze, export", ids_of_cloze(program, folder / "out", lines), wanted, lines)
+    same("AutoTokenizer, export", plain_ids(after, lines), wanted, lines)
+    if not path: same("words", [row["words"] for row in rows], words_of(before, lines), lines)
+    if not path:
+        # transformers 5 reads bare vocab.json and merges.txt with a mask that leaves the space before it to a token.
+        is_bare = files.startswith("vocabulary") and CLASSES[name][2] == "bytes"
+        texts = lines + [text for text in SPELLED if not (is_bare and "<mask>" in text)]
+        same("framed", encoded(after, texts), encoded(before, texts), texts)
+        same("pairs", encoded(after, texts[:50], texts[7:57]), encoded(before, texts[:50], texts[7:57]), texts[:50])
+    elif files == "vocabulary-class":
+        same("framed", encoded(after, ["the cat"], ["on"]), encoded(before, ["the cat"], ["on"]), ["the cat"])
+    for token in ("bos", "eos", "cls", "sep", "pad", "unk", "mask"):
+        came, left = (getattr(one, f"{token}_token", None) for one in (before, after))
+        if came is not None and came != left: faults.append(f"{token}_token is {left}, was {came}")
+    return faults
+
+
+# -- Checks -------------------------------------------------------------------------------------------------------------
+
 def make(folder, model, write, keys):
     """The folder of a layout; returns its config.json as it came in."""
     folder.mkdir(parents=True)
@@ -246,9 +458,13 @@ def encoded(tokenizer, lines, seconds=None):
                  "token_type_ids" in made else None) for i in range(len(lines))]
 
 
+def rows_of_cloze(program, folder, lines):
+    rows = run(program, "tokenize", folder, "--json", lines="".join(line + "\n" for line in lines)).split("\n")
+    return [json.loads(row) for row in rows if row]
+
+
 def ids_of_cloze(program, folder, lines):
-    rows = run(program, "tokenize", folder, "--json", lines="".join(line + "\n" for line in lines)).splitlines()
-    return [json.loads(row)["ids"] for row in rows]
+    return [row["ids"] for row in rows_of_cloze(program, folder, lines)]
 
 
 def differing(found, wanted):
@@ -332,12 +548,18 @@ def main():
     parser.add_argument("cloze", type=Path)
     parser.add_argument("--only", default="", help="layouts whose name has this")
     parser.add_argument("--folder", type=Path, help="of the layouts (default: a new temporary one)")
+    parser.add_argument("--rules", action="store_true", help="each class with each rule of tokenizer_config.json")
     options = parser.parse_args()
     torch.set_num_threads(1)
     hf.utils.logging.disable_progress_bar()
     folder = options.folder or Path(tempfile.mkdtemp(prefix="layouts-"))
     wrong = tried = 0
-    for layouts, check in ((LAYOUTS, faults_of), (REFUSED, faults_of_refusal)):
+    counts = collections.Counter()
+    every = [(LAYOUTS, faults_of), (REFUSED, faults_of_refusal)]
+    if options.rules:
+        by_rules = functools.partial(faults_of_rules, scratch=folder / "trained", counts=counts)
+        every = [({layout[0]: layout for layout in rule_layouts()}, by_rules)]
+    for layouts, check in every:
         for name, layout in layouts.items():
             if options.only not in name: continue
             shutil.rmtree(folder / name, ignore_errors=True)
@@ -349,6 +571,7 @@ def main():
             wrong += bool(faults)
             for fault in faults: print(f"{name}: {fault}", flush=True)
             if not faults: shutil.rmtree(folder / name)
+    for what, count in sorted(counts.items()): print(f"{what}: {count}")
     print(f"{tried - wrong} of {tried} layouts come out as they came in")
     return 1 if wrong else 0
 
