@@ -169,12 +169,13 @@ Tokenizer::Frame Tokenizer::frame(const std::optional<TextReader>& reader) const
   if (!rule) rule = family_called("bert");
   const bool has_own_end = reader && reader->end >= 0 && !impl_->came_with(*reader);
   const auto& own = special();
+  const bool is_of_class = rule == impl_->extras.family;  // else the model reads what Cloze's rows begin and end with
   const auto id_of_role = [&](FrameToken role) {
     const bool ends = role == FrameToken::sep || role == FrameToken::eos;
     if (role == FrameToken::language) return impl_->language;
     if (ends && has_own_end) return reader->end;
-    if (role == FrameToken::bos && own.bos >= 0) return own.bos;
-    if (role == FrameToken::eos && own.eos >= 0) return own.eos;
+    if (role == FrameToken::bos && is_of_class && own.bos >= 0) return own.bos;
+    if (role == FrameToken::eos && is_of_class && own.eos >= 0) return own.eos;
     return ends ? own.sep : own.cls;
   };
   const auto ids = [&](const std::vector<FrameToken>& roles) {

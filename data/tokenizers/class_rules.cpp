@@ -87,12 +87,10 @@ struct ClassRules {
   /// Puts a step into the normalizer, before those that the class has after it, or takes it out.
   void set_step(const std::string& kind, bool wanted) {
     auto& normalizer = tokenizer["normalizer"];
-    if (kind_of_step(normalizer) != "Sequence") {
-      auto steps = normalizer.is_object() ? Json::array({normalizer}) : Json::array();
-      normalizer = {{"type", "Sequence"}, {"normalizers", steps}};
-    }
-    auto& steps = normalizer["normalizers"];
-    if (!steps.is_array()) return;
+    const bool is_list = kind_of_step(normalizer) == "Sequence";
+    auto steps = is_list ? normalizer.value("normalizers", Json()) : Json::array();
+    if (!is_list && normalizer.is_object()) steps.push_back(normalizer);
+    if (!steps.is_array() || !(normalizer.is_object() || normalizer.is_null())) return;  // refused when it is read
     const auto find = [&](const std::string& one) {
       return std::find_if(steps.begin(), steps.end(), [&](const auto& step) { return kind_of_step(step) == one; });
     };
@@ -104,6 +102,7 @@ struct ClassRules {
       steps.insert(lower != steps.end() ? lower : find("Precompiled"), Json{{"type", kind}});
     else
       steps.erase(found);
+    normalizer = {{"type", "Sequence"}, {"normalizers", steps}};
   }
 };
 

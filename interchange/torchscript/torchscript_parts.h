@@ -3,7 +3,7 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include "objectives/network.h"
-#include "tasks/item.h"
+#include "objectives/task_heads/task_heads.h"
 
 namespace cloze {
 
