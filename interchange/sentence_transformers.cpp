@@ -49,7 +49,7 @@ bool is_plain_name(const std::string& name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), is_plain);
 }
 
-std::string text_of(const json& module, const char* key) {
+std::string module_text(const json& module, const char* key) {
   const auto found = module.find(key);
   return found != module.end() && found->is_string() ? found->get<std::string>() : "";
 }
@@ -66,7 +66,7 @@ void keep_sentence_modules(const std::string& folder, const std::string& run) {
     if (fs::exists(folder + "/" + file)) kept[file] = known_keys(file, read_json(folder + "/" + file));
   };
   for (const auto& module : modules) {
-    const auto type = text_of(module, "type"), inner = text_of(module, "path");
+    const auto type = module_text(module, "type"), inner = module_text(module, "path");
     const auto name = type.substr(type.rfind('.') + 1);  // without that of the library
     if (!contains(std::array{"Transformer", "Pooling", "Normalize"}, name))
       return log_warning("import", concat(path, ": Cloze does not keep the module ", name,
