@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "objectives/task_heads/task_heads.h"
+#include "run/records/history.h"
 #include "run/run_files.h"
 
 namespace cloze {
@@ -128,6 +129,19 @@ Sources sources_of(const LoadedRun& source, const Network& network, const Object
   return sources;
 }
 
+/// The options that two runs of the same objectives have with other values.
+std::vector<std::string> other_options(const Objectives& before, const Objectives& now) {
+  RunConfig was, is;
+  was.objectives = before;
+  is.objectives = now;
+  std::vector<std::string> list;
+  for (const auto& changed : changed_keys(was, is)) {
+    if (changed.key.ends_with(".kind")) return {};
+    if (changed.was != "absent" && changed.is != "absent") list.push_back(to_text(changed));
+  }
+  return list;
+}
+
 }  // namespace
 
 InitReport init_from(const std::string& path, Network& network, const Tokenizer& tokenizer, bool probe,
@@ -141,6 +155,7 @@ InitReport init_from(const std::string& path, Network& network, const Tokenizer&
       source.folder, "/tokenizer");
   InitReport report;
   report.from = source.checkpoint;
+  report.other_options = other_options(source.config.objectives, objectives);
   const auto sources = sources_of(source, network, objectives, report);
   const auto& model = backbone_of(network.model_config());
   const auto& source_model = backbone_of(source.config.model);
@@ -179,12 +194,13 @@ std::string to_text(const InitReport& r) {
   if (!r.partly.empty()) text += concat("; partly copied", examples(r.partly));
   if (!r.fresh.empty()) text += concat("; ", r.fresh.size(), " drawn", examples(r.fresh));
   if (!r.unused.empty()) text += concat("; ", r.unused.size(), " of the source run not used", examples(r.unused));
+  if (!r.other_options.empty()) text += "; options of objectives are not taken over" + examples(r.other_options);
   return text;
 }
 
 nlohmann::json to_json(const InitReport& r) {
-  return {{"from", r.from},     {"copied", r.copied}, {"tiled", r.tiled},  {"from_local", r.from_local},
-          {"partly", r.partly}, {"fresh", r.fresh},   {"unused", r.unused}};
+  return {{"from", r.from},     {"copied", r.copied}, {"tiled", r.tiled},   {"from_local", r.from_local},
+          {"partly", r.partly}, {"fresh", r.fresh},   {"unused", r.unused}, {"other_options", r.other_options}};
 }
 
 }  // namespace cloze

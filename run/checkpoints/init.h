@@ -15,6 +15,8 @@ struct InitReport {
   std::vector<std::string> partly;      ///< tables of which the common rows are copied; the others are drawn
   std::vector<std::string> fresh;       ///< drawn
   std::vector<std::string> unused;      ///< parameters of the source run that are not used
+  /// Options of the same objectives that the source run had with another value, `objectives.0.unit: word -> token`.
+  std::vector<std::string> other_options{};
 };
 
 /// Initializes `network` from `run`, a run directory or one of its step folders: parameters of the same name and shape

@@ -88,16 +88,19 @@ TEST_CASE(
   CHECK(report["tiled"] == json{"backbone.embeddings.position"});
   CHECK(report["fresh"].empty());
   CHECK(report["unused"].empty());
+  CHECK(report["other_options"].empty());
 
   PerformerConfig performer;
   static_cast<TransformerConfig&>(performer) = roberta;
   performer.attention = PerformerAttention{.nb_features = 512};
-  config.model = performer;
+  config.model = performer, config.objectives = {objective("{kind: mlm, unit: word}")};
   const auto estimated = pretrain(config, {.run = dir / "performer"});
   CHECK(estimated.held_out_loss <
         0.5 * trained.unigram_loss +
             0.5 * trained.held_out_loss);  // its random features approximate the same attention
-  CHECK(json::parse(read_file(dir / "performer/init.json"))["fresh"] == json{"backbone.stack.0.attention.features"});
+  const auto of_performer = json::parse(read_file(dir / "performer/init.json"));
+  CHECK(of_performer["fresh"] == json{"backbone.stack.0.attention.features"});
+  CHECK(of_performer["other_options"] == json{"objectives.0.unit: token -> word"});
 
   config.model = longformer, backbone_of(config.model).hidden_size = 16;
   CHECK_THROWS_WITH(pretrain(config, {.run = dir / "narrow"}),
