@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/contains.h"
+#include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/spelling.h"
 
@@ -16,6 +17,7 @@ std::string known_checkpoint(const std::string& name) {
   const std::string list = "'" + name + "' is not best or newest";
   for (const auto* other : {"last", "latest", "final"})
     if (name == other) return list + "; did you mean 'newest'?";
+  if (kind_of_path(name) == PathKind::step) return list + "; name it instead of the run";
   const bool is_step = name.starts_with("step") || name.find_first_not_of("0123456789") == std::string::npos;
   if (is_step) return list + "; name the folder of a step instead of the run: RUN/step-00001000";
   return list + did_you_mean(name, names);

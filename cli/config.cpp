@@ -120,6 +120,7 @@ std::string documented(const std::string& kind) {
   require<ConfigError>(!is_run && !is_file, "'", kind,
                        "' is not a part of a config; a whole one is printed by `cloze config --resolved ", kind,
                        is_run ? "/run.yaml`" : "`");
+  refuse_declared(kind, Declared::nothing, "a part of a config");
   const auto meaning = meaning_of_unknown(RunConfig{}, kind);
   require<ConfigError>(meaning.empty(), "no config part or key is called '", kind, "'", meaning);
   const auto parts = config_parts();

@@ -260,6 +260,7 @@ void check_suites(const CLI::App& verb, const EvaluateCommand& command) {
                        "--all-checkpoints and --checkpoint exclude each other");
   require<ConfigError>(!command.all_checkpoints || !command.generate,
                        "--generate takes a single checkpoint; leave out --all-checkpoints");
+  for (const auto& name : c.names) refuse_declared(name, Declared::nothing, "a suite");
   require<ConfigError>(c.keep.empty() || c.names.size() == 1, "--keep is the table of a single suite; name one");
   require<ConfigError>(c.out.empty() || !std::filesystem::exists(c.out), "--out ", c.out,
                        ": there is such a file or folder; name a new folder");

@@ -83,7 +83,7 @@ void add_fill(CLI::App& app, Globals& globals) {
       "[brackets] elsewhere.\n"
       "Candidates are words; -ing is one that continues the word before the blank.");
   verb->callback([command, file, &globals] {
-    check_run_path(command->run);
+    check_run_first(command->run, command->texts);
     const bool are_arguments = !command->texts.empty();
     command->texts = texts_of(command->texts, *file);
     const auto name = file->empty() || *file == "-" ? "standard input" : *file;

@@ -41,57 +41,27 @@ struct FinetuneSources {
   std::vector<std::string> runs{}, tasks{};
 };
 
-bool has_ending(const std::string& name, std::initializer_list<const char*> endings) {
-  return std::ranges::any_of(endings, [&](const char* ending) { return name.ends_with(ending); });
-}
-
-/// Whether a file is a task file by its keys, in YAML or JSON, whatever it is called.
-bool declares_task(const std::string& file) {
-  std::error_code unknown;
-  if (!fs::is_regular_file(file, unknown)) return false;
-  try {
-    const auto root = ConfigTree::load_alone(file).root();
-    const auto has_word = [&](const char* key) {
-      const auto* found = root.find(key);
-      return found != nullptr && found->type == ConfigNode::Type::scalar;
-    };
-    return has_word("task") || has_word("kind");
-  } catch (const Error&) {  // too large, or no YAML
-    return false;
-  }
-}
-
-/// Throws ConfigError for a file of items, which a task file names, and for one that does not exist.
-void refuse_items(const std::string& source, PathKind kind) {
-  const bool is_called_items = has_ending(source, {".tsv", ".csv", ".jsonl", ".conll", ".parquet"}),
-             may_be_task = has_ending(source, {".json", ".txt"});
-  require<ConfigError>(kind == PathKind::file || !(is_called_items || may_be_task), source,
-                       ": no such file; name a task file: cloze finetune RUN TASK.yaml");
-  const bool has_items = is_called_items || (may_be_task && !declares_task(source));
-  require<ConfigError>(!has_items, source,
-                       ": is no task file, but may hold items of a task; write a file of a few "
-                       "lines, `task: NAME`, `kind: classification` and `data: {train: ",
-                       source, ", text: COLUMN, label: COLUMN}`, and name that: cloze finetune RUN TASK.yaml");
-}
-
 FinetuneSources sources_of(const FinetuneArguments& a) {
   FinetuneSources sources;
   for (const auto& source : a.sources) {
     const auto kind = kind_of_path(source);
-    if (kind == PathKind::file || kind == PathKind::absent) refuse_items(source, kind);
+    if (kind == PathKind::file || kind == PathKind::absent) check_task_file(source);
     const auto named = kind == PathKind::absent || kind == PathKind::other ? task_file(source) : "";
     if (kind == PathKind::run && !task_of_name(source).empty())
       log_info("task", concat(source, ": the run of that name here, not the ready task, which is tasks/", source));
-    const bool is_task = kind == PathKind::file || (kind == PathKind::absent && has_ending(source, {".yaml", ".yml"}));
+    const bool is_task =
+        kind == PathKind::file || (kind == PathKind::absent && (source.ends_with(".yaml") || source.ends_with(".yml")));
     (is_task || !named.empty() ? sources.tasks : sources.runs).push_back(named.empty() ? source : named);
   }
-  if (sources.tasks.empty()) std::ranges::for_each(sources.runs, check_task_name);
-  for (const auto& run : sources.runs) check_run_path(run);
+  for (const auto& run : sources.runs) {
+    if (near_run(run).empty()) check_task_name(run);
+    check_run_path(run);
+  }
   require<ConfigError>(!sources.runs.empty() && !sources.tasks.empty(),
                        sources.runs.empty() ? "no run" : "no task file",
                        " is given; name both: cloze finetune RUN TASK.yaml");
   for (auto& task : sources.tasks)
-    if (!has_ending(task, {".json", ".txt"})) task = config_file(task);  // those are task files by their keys
+    if (!task.ends_with(".json") && !task.ends_with(".txt")) task = config_file(task, Declared::task);
   return sources;
 }
 
@@ -305,8 +275,7 @@ void add_finetune(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<FinetuneArguments>();
   auto* command = &arguments->command;
   verb->add_option("sources", arguments->sources,
-                   "pretrained runs, or step folders of them, and task files (YAML) or names of ready tasks: sst2")
-      ->required();
+                   "pretrained runs, or step folders of them, and task files (YAML) or names of ready tasks: sst2");
   verb->add_option("--run", command->run, "run directory to make (default: runs/RUN-TASK)");
   verb->add_option("--set", arguments->set,
                    "override a config value: KEY=VALUE, or one of the task file: task.KEY=VALUE (repeatable)")

@@ -24,7 +24,7 @@ void add_generate(CLI::App& app, Globals& globals) {
       "  cloze generate runs/en-de --file test.en --num-beams 4 > test.de\n\n"
       "Without beam search, a single text is printed token by token.");
   verb->callback([c, file, verb, &globals] {
-    check_run_path(c->run);
+    check_run_first(c->run, c->texts);
     check_search_options(*verb, c->search);
     for (const auto& text : c->texts) {
       check_text(text);

@@ -69,7 +69,7 @@ TaskReader open_reader(const InspectTaskOptions& options) {
 void add_inspect_task(CLI::App& inspect) {
   auto* verb = inspect.add_subcommand("task", "show the labels and lengths of a task, what is cut, and training rows");
   auto options = std::make_shared<InspectTaskOptions>();
-  verb->add_option("source", options->source, "run, config with data.tokens, prepared text or tokenizer")->required();
+  verb->add_option("run", options->source, "run, config with data.tokens, prepared text or tokenizer")->required();
   verb->add_option("task", options->task, "task file (YAML), or the name of a ready task: sst2")->required();
   verb->add_option("--set", options->set, set_help)->allow_extra_args(false);
   verb->add_option("--examples", options->examples, "examples to show, in the order of training")
@@ -81,6 +81,7 @@ void add_inspect_task(CLI::App& inspect) {
     const auto reader = open_reader(*options);
     const auto file = task_file(options->task);
     if (file.empty()) check_task_name(options->task);
+    check_task_file(file.empty() ? options->task : file);
     const auto task = open_task(file.empty() ? options->task : file, {.skip_bad = options->skip_bad});
     const TaskRowMaker maker(reader.tokenizer, reader.framing, row_options(task.config, task.labels));
     const auto found = inspect_task(task, maker, reader.order, options->examples);

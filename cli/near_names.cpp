@@ -1,9 +1,11 @@
 #include "cli/near_names.h"
 
 #include <algorithm>
+#include <cctype>
 #include <sstream>
 
 #include "core/contains.h"
+#include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/error.h"
 #include "core/spelling.h"
@@ -200,12 +202,41 @@ std::string hydra_override(const CLI::App& verb, const std::string& word) {
   return "'" + word + "' is not known here; write it as --set " + word;
 }
 
+std::string in_capitals(std::string text) {
+  for (auto& character : text) character = static_cast<char>(std::toupper(static_cast<unsigned char>(character)));
+  return text;
+}
+
+/// `cloze predict RUN FILE`: a verb and what stands after it.
+std::string form_of(const CLI::App& verb) {
+  std::string form = "cloze" + words_to(verb);
+  for (const auto* option : verb.get_options())
+    if (option->get_positional()) form += " " + in_capitals(option->get_name(/*positional=*/true));
+  return form;
+}
+
+/// A word after as many as a verb takes; empty for options.
+std::string word_too_many(const CLI::App& verb, const std::string& word) {
+  if (word.starts_with('-')) return "";
+  const bool is_text = kind_of_path(word) == PathKind::tokens && verb.get_option_no_throw("--set") != nullptr;
+  return "'" + word + "' is one too many: " + form_of(verb) + (is_text ? " --set data.tokens=" + word : "");
+}
+
 /// What is said of a word that a verb does not know.
 std::string words_on(const CLI::App& verb, const std::string& word) {
+  const auto near = did_you_mean(word.substr(0, word.find('=')), names_in(verb));
   for (const auto& meaning : {option_meant_by(verb, word), config_of_option(verb, word), key_of_option(verb, word),
-                              hydra_override(verb, word)})
+                              hydra_override(verb, word), near.empty() ? word_too_many(verb, word) : ""})
     if (!meaning.empty()) return meaning;
-  return "'" + word + "' is not known here" + did_you_mean(word.substr(0, word.find('=')), names_in(verb));
+  return "'" + word + "' is not known here" + near;
+}
+
+/// What is said of what a verb lacks, `run is required`: an argument, or an option, whose value may stand alone.
+std::string words_on_missing(const CLI::App& verb, const std::string& message, const std::string& word) {
+  const auto name = message.substr(0, message.find(' '));
+  const auto* option = verb.get_option_no_throw(name);
+  if (option != nullptr && option->get_positional()) return "no " + in_capitals(name) + " is given: " + form_of(verb);
+  return message + (word.empty() ? "" : "; did you mean '" + name + " " + word + "'?");
 }
 
 /// A value that other programs have for an option, and the one that is meant.
@@ -311,7 +342,8 @@ const CLI::App* find_verb(const CLI::App& app, const std::string& name) {
 bool is_config_file(const std::string& word) { return word.ends_with(".yaml") || word.ends_with(".yml"); }
 
 [[noreturn]] void refuse_verb(const CLI::App& app, const std::string& name) {
-  const auto word = spelled(name);
+  const auto word = spelled(name), declared = words_on_declared(name);
+  require<ConfigError>(declared.empty(), "'", shortened(name), "' is not a verb, but ", declared);
   require<ConfigError>(!is_config_file(name), "'", shortened(name), "' is not a verb; `cloze pretrain ",
                        shortened(name), "` trains a config, `cloze study run ", shortened(name),
                        "` the runs of a study");
@@ -321,6 +353,20 @@ bool is_config_file(const std::string& word) { return word.ends_with(".yaml") ||
   fail<ConfigError>("'", name, "' is not a verb", near.empty() ? ";" : near, " see cloze --help");
 }
 
+/// The command that takes a path where a verb of `verb` belongs; empty for none.
+std::string command_for(const std::string& verb, const std::string& path) {
+  using enum PathKind;
+  const auto kind = kind_of_path(path);
+  const bool is_run = kind == run || kind == step;
+  if (verb == "verify" && is_run) return "run " + (kind == step ? run_of_step(path) : path);
+  if (verb == "verify" && kind == tokens) return "data " + path;
+  if (verb == "babylm" && is_run) return "finetune " + path + " DATA";
+  const auto declared = words_on_declared(path);
+  if (verb == "inspect" && declared.starts_with("a task")) return "task RUN " + path;
+  if (verb == "inspect" && declared.starts_with("the config")) return "objective " + path;
+  return "";
+}
+
 /// Refuses what follows a verb that has verbs of its own, if it is none of them; `given` is null if nothing follows.
 void check_inner_verb(const CLI::App& verb, const char* given, bool asks_for_help) {
   const auto known = verbs_in(verb);
@@ -328,9 +374,12 @@ void check_inner_verb(const CLI::App& verb, const char* given, bool asks_for_hel
   const auto list = listed(known);
   const auto name = verb.get_name();
   require<ConfigError>(given != nullptr, "cloze ", name, " needs a verb: ", list, "; see cloze ", name, " --help");
-  require<ConfigError>(name != "study" || !is_config_file(given), "'", shortened(given),
-                       "' is not a verb of cloze study; ", "`cloze study plan ", shortened(given),
-                       "` prints its runs, `cloze study run ", shortened(given), "` trains them");
+  const auto meant = command_for(name, given);
+  require<ConfigError>(meant.empty(), "'", shortened(given), "' is not a verb of cloze ", name,
+                       "; did you mean `cloze ", name, " ", meant, "`?");
+  const bool is_study = name == "study" && (is_config_file(given) || words_on_declared(given).starts_with("a study"));
+  require<ConfigError>(!is_study, "'", shortened(given), "' is not a verb of cloze study; ", "`cloze study plan ",
+                       shortened(given), "` prints its runs, `cloze study run ", shortened(given), "` trains them");
   const auto near = did_you_mean(given, known);
   fail<ConfigError>("'", shortened(given), "' is not a verb of cloze ", name, near.empty() ? ";" : near,
                     " its verbs: ", list, "; see cloze ", name, " --help");
@@ -389,15 +438,22 @@ void check_verb(const CLI::App& app, int argc, char** argv) {
 
 namespace {
 
-/// A message of CLI11 on the value of an option, `NAME: 1 required TEXT missing` or `NAME: VALUE not in {A,B}`, as a
-/// sentence; any other as it is.
+/// A message of CLI11 on the value of an option, `NAME: 1 required TEXT missing`, `NAME: VALUE not in {A,B}`, `NAME:
+/// Value VALUE not in range A to B` or `Could not convert: NAME = VALUE`, as a sentence; any other as it is.
 std::string sentence_on_value(const std::string& text) {
-  const std::string separator = ": ", needed = "1 required ", missing = " missing", choice = " not in {";
+  const std::string separator = ": ", needed = "1 required ", missing = " missing", choice = " not in {",
+                    conversion = "Could not convert: ", equals = " = ", of_range = "Value ", range = " not in range ";
+  if (const auto to = text.find(equals); text.starts_with(conversion) && to != std::string::npos)
+    return text.substr(conversion.size(), to - conversion.size()) + " is '" +
+           shortened(text.substr(to + equals.size())) + "', must be a number";
   const auto at = text.find(separator);
   if (at == std::string::npos) return text;
   const auto name = text.substr(0, at), message = text.substr(at + separator.size());
   if (message.starts_with(needed) && message.ends_with(missing))
     return name + (name == "--set" ? " needs a key and a value; write it as --set KEY=VALUE" : " needs a value");
+  if (const auto to = message.find(range); message.starts_with(of_range) && to != std::string::npos)
+    return name + " is " + message.substr(of_range.size(), to - of_range.size()) + ", must be from " +
+           message.substr(to + range.size());
   const auto list = message.rfind(choice);
   if (list == std::string::npos || !message.ends_with('}')) return text;
   const auto value = message.substr(0, list);
@@ -414,8 +470,11 @@ std::string usage_words(const CLI::App& app, const CLI::ParseError& error) {
   const auto& verb = verb_of(app);
   const auto word = unexpected(app);
   // An option that is not known may be why a required one is missing.
-  const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && word.starts_with('-');
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr || is_missing) text = words_on(verb, word);
+  const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr || (is_missing && word.starts_with('-')))
+    text = words_on(verb, word);
+  else if (is_missing)
+    text = words_on_missing(verb, text, word);
   return text + (text.ends_with('?') ? " " : "; ") + "see cloze" + words_to(verb) + " --help";
 }
 

@@ -1,6 +1,7 @@
 #include "cli/paths.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -9,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/config/config_tree.h"
 #include "core/config/named_config.h"
 #include "core/error.h"
 #include "core/file.h"
@@ -121,7 +123,64 @@ std::string near_folder(const std::string& path, PathKind kind) {
   return near.empty() ? "" : "; did you mean '" + paths[near] + "'?";
 }
 
+/// The file that a word names: itself, or the task, the config or the study of that name that ships; empty for others.
+std::string file_of_word(const std::string& path) {
+  const auto kind = kind_of_path(path);
+  if (kind != PathKind::absent) return kind == PathKind::file ? path : "";
+  for (auto file : {task_of_name(path), config_of_name(path), config_of_name("studies/" + path)})
+    if (!file.empty()) return file;
+  return "";
+}
+
+template <class E>
+void refuse_declared_as(const std::string& path, Declared own, const std::string& wanted) {
+  if (declared_in(file_of_word(path)) == own) return;
+  if (const auto words = words_on_declared(path); !words.empty())
+    fail<E>(path, ": is ", words.substr(0, words.find(';')), ", not ", wanted, words.substr(words.find(';')));
+}
+
 }  // namespace
+
+Declared declared_in(const std::string& file) {
+  std::error_code unknown;
+  if (!fs::is_regular_file(file, unknown)) return Declared::nothing;
+  try {
+    const auto root = ConfigTree::load_alone(file).root();
+    const auto has_one_of = [&](std::initializer_list<const char*> keys) {
+      return std::ranges::any_of(keys, [&](const char* key) { return root.find(key) != nullptr; });
+    };
+    const auto has_word = [&](const char* key) {
+      const auto* found = root.find(key);
+      return found != nullptr && found->type == ConfigNode::Type::scalar;
+    };
+    const bool is_yaml = file.ends_with(".yaml") || file.ends_with(".yml");  // a task may be written in JSON
+    if (is_yaml && has_one_of({"study", "arms", "sweep", "space", "tune"})) return Declared::study;
+    if (has_word("task") || has_word("kind")) return Declared::task;
+    if (is_yaml && has_one_of({"base", "like", "model", "objectives", "data", "optimizer", "train"}))
+      return Declared::config;
+  } catch (const Error&) {  // too large, or no YAML
+  }
+  return Declared::nothing;
+}
+
+std::string words_on_declared(const std::string& path) {
+  const auto file = file_of_word(path);
+  switch (declared_in(file)) {
+    case Declared::config:
+      return concat("the config of a run; `cloze pretrain ", path, "` trains it");
+    case Declared::task:
+      return concat("a task; `cloze finetune RUN ", path, "` trains a run on it");
+    case Declared::study:
+      return concat("a study; `cloze study run ", path, "` trains its runs");
+    case Declared::nothing:
+      break;
+  }
+  return "";
+}
+
+void refuse_declared(const std::string& path, Declared own, const std::string& wanted) {
+  refuse_declared_as<ConfigError>(path, own, wanted);
+}
 
 PathKind kind_of_path(const std::string& path) {
   std::error_code ignored;
@@ -151,14 +210,26 @@ void check_run_path(const std::string& path, RunCount count) {
        {tokenizer, "is a tokenizer, not a run; name the run directory it belongs to"},
        {huggingface, "is a Hugging Face folder, not a run; make it one with `cloze import {path} --out DIR`"},
        {file, "is a file, not a run; name the folder that it is in, {folder}", run},
-       {file, "is a file, not a run; name the folder that it is in, {folder}", step},
-       {file, "is a file, not a run; name the folder of a run"}});
+       {file, "is a file, not a run; name the folder that it is in, {folder}", step}});
+  refuse_declared_as<CheckpointError>(path, Declared::nothing, "a run");
+  refuse_path<CheckpointError>(path, {{file, "is a file, not a run; name the folder of a run"}});
   const auto kind = kind_of_path(path);
   if (kind == other) check_is_no_folder_of_runs(path, count);
   if (kind != absent) return;  // opened, or refused, by who reads it
   const auto near = near_run(path);
   fail<CheckpointError>(path, ": no such run directory",
                         near.empty() ? "; name one that `cloze pretrain` or `cloze import` made" : near);
+}
+
+void check_run_first(const std::string& path, const std::vector<std::string>& others) {
+  const auto is_run = [](const std::string& other) {
+    const auto kind = kind_of_path(other);
+    return kind == PathKind::run || kind == PathKind::step;
+  };
+  const auto run = std::ranges::find_if(others, is_run);
+  require<CheckpointError>(is_run(path) || run == others.end(), "'", shortened(path), "' is no run, and ", *run,
+                           " is one; the run stands first");
+  check_run_path(path);
 }
 
 void check_whole_run_path(const std::string& path, RunCount count) {
@@ -301,8 +372,9 @@ std::string place_of_configs() {
 
 }  // namespace
 
-std::string config_file(const std::string& path) {
+std::string config_file(const std::string& path, Declared own) {
   using enum PathKind;
+  refuse_declared(path, own, own == Declared::task ? "a task" : own == Declared::study ? "a study" : "a config");
   refuse_path<ConfigError>(
       path,
       {{tokens, "is prepared text, not a config; name a config, and the text by --set data.tokens={path}"},
@@ -336,6 +408,17 @@ std::string config_file(const std::string& path) {
   fail<ConfigError>(path, ": no such file", near.empty() ? "; name a YAML config" + place_of_configs() : near);
 }
 
+std::string study_file(const std::string& path) {
+  refuse_declared(path, Declared::study, "a study");
+  if (kind_of_path(path) != PathKind::absent) return config_file(path, Declared::study);
+  const auto ready = config_of_name("studies/" + path);
+  const auto near = ready.empty() && near_config(path).empty() ? near_config("studies/" + path) : "";
+  require<ConfigError>(near.empty(), path, ": no such file, and no ready study", near);
+  if (ready.empty()) return config_file(path, Declared::study);
+  log_info("config", concat(path, ": ", ready));
+  return ready;
+}
+
 std::string task_file(const std::string& name) {
   const auto kind = kind_of_path(name);
   if (kind == PathKind::file) return name;
@@ -346,8 +429,38 @@ std::string task_file(const std::string& name) {
 }
 
 void check_task_name(const std::string& name) {
-  const auto near = kind_of_path(name) == PathKind::absent ? did_you_mean_task(name) : "";
+  auto lower = name;
+  std::ranges::transform(lower, lower.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  const auto near = kind_of_path(name) == PathKind::absent ? did_you_mean_task(lower) : "";
   require<ConfigError>(near.empty(), name, ": no such file or run, and no ready task", near);
+}
+
+void check_task_file(const std::string& path) {
+  const auto has_ending = [&](std::initializer_list<const char*> endings) {
+    return std::ranges::any_of(endings, [&](const char* ending) { return path.ends_with(ending); });
+  };
+  refuse_declared(path, Declared::task, "a task");
+  const bool is_called_items = has_ending({".tsv", ".csv", ".jsonl", ".conll", ".parquet"}),
+             may_be_task = has_ending({".json", ".txt"});
+  require<ConfigError>(kind_of_path(path) == PathKind::file || !(is_called_items || may_be_task), path,
+                       ": no such file; name a task file: cloze finetune RUN TASK.yaml");
+  const bool has_items = is_called_items || (may_be_task && declared_in(path) != Declared::task);
+  require<ConfigError>(!has_items, path,
+                       ": is no task file, but may hold items of a task; write a file of a few "
+                       "lines, `task: NAME`, `kind: classification` and `data: {train: ",
+                       path, ", text: COLUMN, label: COLUMN}`, and name that: cloze finetune RUN TASK.yaml");
+}
+
+void check_items_path(const std::string& path) {
+  using enum PathKind;
+  if (path == "-") return;
+  refuse_declared(path, Declared::nothing, "a file of items");
+  refuse_path<DataError>(path,
+                         {{absent, "no such file; {wanted}, or - for standard input"},
+                          {run, "is a run, not items; {wanted}"},
+                          {step, "is a checkpoint, not items; {wanted}"},
+                          {tokens, "is prepared text, not items; {wanted}"}},
+                         "name a file with items");
 }
 
 void check_tokens_path(const std::string& path) {
@@ -363,8 +476,10 @@ void check_tokens_path(const std::string& path) {
        {tokenizer, "is a tokenizer, not prepared text; name the folder that it is in, {folder}", tokens},
        {tokenizer,
         "is a tokenizer, not prepared text; `cloze prepare TEXT --tokenizer {path} --out DIR` makes that with it"},
-       {file, "is a file, not prepared text; name the folder that it is in, {folder}", tokens},
-       {file, "is a file, not prepared text; `cloze prepare {path} --out DIR` makes that of a text"}});
+       {file, "is a file, not prepared text; name the folder that it is in, {folder}", tokens}});
+  refuse_declared_as<DataError>(path, Declared::nothing, "prepared text");
+  refuse_path<DataError>(
+      path, {{file, "is a file, not prepared text; `cloze prepare {path} --out DIR` makes that of a text"}});
 }
 
 void check_tokens_paths(const DataConfig& data) {
@@ -400,6 +515,7 @@ void check_points_path(const std::string& path) {
   const auto ending = fs::path(path).extension();
   const auto kind = kind_of_path(path);
   if (kind == PathKind::absent && ending.empty() && path != "-") check_run_path(path, RunCount::several);
+  refuse_declared(path, Declared::study, "a study");
   if (ending == ".csv" || ending == ".yaml" || ending == ".yml") return;
   refuse_path<DataError>(
       path, {{PathKind::file, "is a file of a run, not a table of runs; name the run, {folder}", PathKind::run},
@@ -413,6 +529,7 @@ std::string tokenizer_of(const std::string& path) {
 }
 
 void check_tokenizer_path(const std::string& path) {
+  refuse_declared_as<DataError>(path, Declared::nothing, "a tokenizer");
   const bool is_text = kind_of_path(path) == PathKind::file && is_called_text(path) &&
                        (fs::path(path).extension() != ".txt" || has_sentences(path));
   require<DataError>(!is_text, path,
@@ -451,6 +568,7 @@ std::string hub_name(const std::string& path) {
 
 void check_import_path(const std::string& path) {
   using enum PathKind;
+  refuse_declared_as<CheckpointError>(path, Declared::nothing, "a Hugging Face folder");
   refuse_path<CheckpointError>(
       path,
       {{run, "is a run already; `cloze pretrain --run {path} --resume` continues it"},

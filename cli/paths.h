@@ -11,6 +11,15 @@ namespace cloze {
 enum class PathKind { absent, file, run, step, tokens, tokenizer, huggingface, other };
 PathKind kind_of_path(const std::string& path);
 
+/// What a file of YAML declares by its keys.
+enum class Declared { nothing, config, task, study };
+Declared declared_in(const std::string& file);
+/// What a word names, a file or a config, a task or a study that ships, and what is done with it: `a task; \`cloze
+/// finetune RUN sst2\` trains a run on it`; empty for what declares nothing.
+std::string words_on_declared(const std::string& path);
+/// Throws ConfigError for what declares something else than `own`, where `wanted` belongs: `a suite`.
+void refuse_declared(const std::string& path, Declared own, const std::string& wanted);
+
 /// The run directory that a step folder is in, by its path alone.
 std::string run_of_step(const std::string& path);
 
@@ -20,20 +29,29 @@ enum class RunCount { one, several };
 /// Throws CheckpointError for a path that does not exist, with the nearest run, and for files and folders of other
 /// kinds; of a folder of runs, with `count` runs to name in it.
 void check_run_path(const std::string& path, RunCount count = RunCount::one);
+/// As check_run_path of the first argument of a verb; where it is no run and one of the others is, says which is first.
+void check_run_first(const std::string& path, const std::vector<std::string>& others);
 /// As check_run_path, also for a step folder and a folder of no kind, where all of a run is asked for.
 void check_whole_run_path(const std::string& path, RunCount count = RunCount::one);
 /// Throws ConfigError for what a new run cannot be made in, and no run can be resumed from: a file, or a folder that is
 /// something else.
 void check_training_path(const std::string& path);
-/// The file of a config: `path`, or where there is none, the one of that name that ships with the program, which is
-/// logged: `roberta/tiny`, with or without .yaml. Throws ConfigError for a folder or a text where a YAML config
-/// belongs, and for a missing file with a similar name.
-std::string config_file(const std::string& path);
+/// The file of a config, or of what else is declared: `path`, or where there is none, the one of that name that ships
+/// with the program, which is logged: `roberta/tiny`, with or without .yaml. Throws ConfigError for a folder or a text
+/// where a YAML file belongs, for one that declares something else, and for a missing file with a similar name.
+std::string config_file(const std::string& path, Declared own = Declared::config);
+/// The file of a study: `path`, or the ready study of that name. Throws ConfigError as config_file.
+std::string study_file(const std::string& path);
 /// The file of a task: `name`, or where there is none, or a folder such as that of its data or a run on it, the task of
 /// that name that ships with the program, which is logged: `sst2`, `tasks/sst2.yaml`; empty for none.
 std::string task_file(const std::string& name);
 /// Throws ConfigError for what is not there and has nearly the name of a task that ships.
 void check_task_name(const std::string& name);
+/// Throws ConfigError for a config or a study where a task file belongs, for a file of items, which a task file names,
+/// and for one that does not exist.
+void check_task_file(const std::string& path);
+/// Throws ConfigError for a folder or a task where a file of items belongs.
+void check_items_path(const std::string& path);
 /// Throws DataError for a file, a run or a model where prepared text belongs, and for a missing folder with a similar
 /// name.
 void check_tokens_path(const std::string& path);

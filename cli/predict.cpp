@@ -31,7 +31,7 @@ void add_predict(CLI::App& app, Globals& globals) {
       "  cloze predict imported new.tsv --task sst2.yaml\n\n"
       "Where the items have labels, figures follow.");
   verb->callback([command, &globals] {
-    check_run_path(command->run);
+    check_run_first(command->run, {command->file});
     if (const auto given = command->task; !given.empty()) {
       command->task = task_file(given);
       require<ConfigError>(!command->task.empty(), "--task ", given, ": no such file, and no ready task");
@@ -43,9 +43,7 @@ void add_predict(CLI::App& app, Globals& globals) {
                          ": predictions are written as .tsv, .csv, .jsonl, .conll or .json; name such a file");
     if (!out.empty()) check_output_file("--out", out, {command->file});
     require<ConfigError>(out.empty() || !command->json, "--json prints, and --out writes; leave one of them out");
-    if (command->file != "-")
-      require<DataError>(std::filesystem::exists(command->file), command->file,
-                         ": no such file; name a file with items, or - for standard input");
+    check_items_path(command->file);
     globals.exit_code = run_engine(*command);
   });
 }

@@ -41,7 +41,7 @@ void add_score(CLI::App& app, Globals& globals) {
       "scored; or `left`, `scored` and `right`. Scores are sums of log-probabilities in\n"
       "nats.");
   verb->callback([command, form, &globals] {
-    check_run_path(command->run);
+    check_run_first(command->run, {command->file});
     check_texts_file(command->file, "cloze score " + command->run + " -");
     if (!form->empty()) command->form = choice_of<ScoringForm>(*form);
     require<ConfigError>(!command->tokens || command->json, "--tokens is printed with --json only; add --json");

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/contains.h"
+#include "cli/paths.h"
 #include "cli/report_output.h"
 #include "cli/verbs.h"
 #include "core/error.h"
@@ -42,7 +43,7 @@ void print_status(const Plan& plan, bool is_stage) {
 
 CLI::App* add_part(CLI::App& study, const char* name, const char* what, StudyArguments& arguments) {
   auto* part = study.add_subcommand(name, what);
-  part->add_option("file", arguments.file, "study file (YAML)")->required();
+  part->add_option("file", arguments.file, "study file (YAML), or the name of a ready study: masking-rate")->required();
   part->add_option("--out", arguments.folder, "folder of the study (default: studies/NAME)");
   return part;
 }
@@ -180,7 +181,11 @@ std::vector<std::string> open_runs(const Stages& stages) {
 
 using Arguments = std::shared_ptr<StudyArguments>;
 
-Stages stages_of(const StudyArguments& arguments) { return make_stages(arguments.file, arguments.folder); }
+/// The stages of a study, whose file is found.
+Stages stages_of(StudyArguments& arguments) {
+  arguments.file = study_file(arguments.file);
+  return make_stages(arguments.file, arguments.folder);
+}
 
 void add_plan(CLI::App& study, Globals& globals, const Arguments& arguments) {
   auto* verb = add_part(study, "plan", "print arms, what each run costs, and what is equal", *arguments);
@@ -198,8 +203,9 @@ struct RunArguments {
   bool keep = false, redo = false, yes = false;
 };
 
-void run(const StudyArguments& arguments, RunArguments& options, Globals& globals) {
+void run(StudyArguments& arguments, RunArguments& options, Globals& globals) {
   auto& runner = options.runner;
+  arguments.file = study_file(arguments.file);
   runner.program = globals.program;
   runner.stale = options.redo ? StaleRuns::redo : options.keep ? StaleRuns::keep : StaleRuns::refuse;
   if (runner.only.empty()) {  // a single run checks its own disk

@@ -22,7 +22,7 @@ void add_view(CLI::App& app, Globals& globals) {
       "attention of every head. It needs nothing outside it. Lines are read as `cloze\n"
       "score` reads them; a context and its completion are one text.");
   verb->callback([command, &globals] {
-    check_run_path(command->run);
+    check_run_first(command->run, {command->file});
     check_texts_file(command->file, "cloze view " + command->run + " - --out " + command->out);
     check_output_file("--out", command->out, {command->file});
     if (!command->sentence.empty()) check_text(command->sentence);

@@ -59,9 +59,13 @@ bool is_missing(const ConfigNode& node) { return node.type == Type::absent; }
 const std::string* scalar(const ConfigNode& node, const std::string& path, const std::string& wanted,
                           std::vector<Issue>& issues) {
   if (node.type == Type::scalar) return &node.text;
-  issues.push_back({node.where, "'" + path + "' must be " + wanted + ", not " + shown(node)});
+  const bool is_one = node.type == Type::list && node.items.size() == 1 && node.items[0].second.type == Type::scalar;
+  issues.push_back({node.where, "'" + path + "' must be " + wanted + ", not " + shown(node),
+                    is_one ? "; leave out the brackets around " + shortened(node.items[0].second.text) : ""});
   return nullptr;
 }
+
+bool is_number(const std::string& text) { return text.find_first_not_of("0123456789.e+-") == std::string::npos; }
 
 bool is_word(const ConfigNode& node) {
   return node.type == Type::scalar && !node.text.empty() && std::isalpha(static_cast<unsigned char>(node.text[0]));
@@ -232,23 +236,34 @@ void unknown_keys(const ConfigNode& map, const std::string& path, const std::vec
   }
 }
 
+namespace {
+
+/// What to give instead of a value that is not the map, or the list of maps, that belongs there.
+std::string mend_of_type(const ConfigNode& node, bool is_map, const std::string& path) {
+  const bool is_set = node.where.starts_with("--set"),
+             is_element = path.find_last_not_of("0123456789") == path.rfind('.');
+  const auto given = is_set ? path + "=" : "";
+  if (is_map && node.type != Type::scalar) return "";
+  if (is_map)
+    return "; give " + (is_set && !is_element ? path + ".KEY=VALUE" : "{KEY: VALUE}") + ", with one of its keys";
+  if (node.type == Type::scalar) return "; give " + given + "[{KEY: VALUE}], a list of maps";
+  if (is_set && !node.where.starts_with("--set " + given) && !node.items.empty())
+    return "; its elements are numbered from 0: write " + path + ".0." + shortened(node.items[0].first);
+  return "; give " + given + shortened("[" + one_line(node) + "]") + ", a list of it";
+}
+
+}  // namespace
+
 bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& path, std::vector<Issue>& issues) {
   if (node.type == type) return true;
   if (is_missing(node) && type == Type::map) return true;  // `model:` without a value is an empty map
   const bool is_map = type == Type::map;
-  std::string mend, key;
-  const bool is_set = node.where.starts_with("--set");
-  if (is_map && node.type == Type::scalar) key = path;
-  if (node.type == Type::scalar)
-    mend = is_map ? "; give " + (is_set ? path + ".KEY=VALUE" : "{KEY: VALUE}") + ", with one of its keys"
-                  : "; give " + (is_set ? path + "=" : "") + "[{KEY: VALUE}], a list of maps";
-  else if (!is_map && node.type == Type::map && !node.items.empty())
-    mend = "; its elements are numbered from 0: write " + path + ".N instead of " + path + "." +
-           shortened(node.items[0].first);
+  const bool is_scalar = node.type == Type::scalar;
   issues.push_back({node.where,
                     "'" + path + "' must be " + (is_map ? "a map of keys" : "a list") + ", not " +
-                        (node.type == Type::scalar ? "'" + shortened(node.text) + "'" : shown(node)),
-                    path == "the file" ? "" : mend, key});
+                        (is_scalar ? "'" + shortened(node.text) + "'" : shown(node)),
+                    path == "the file" ? "" : mend_of_type(node, is_map, path),
+                    is_map && is_scalar ? path + (is_number(node.text) ? ".number" : "") : ""});
   return false;
 }
 

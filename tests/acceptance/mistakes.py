@@ -34,6 +34,8 @@ FILES = {
     "metric.yaml": "study: metric\nbase: configs/bert/tiny.yaml\nset: {data.tokens: tokens}\narms:\n  a: {}\n  b: {train.batch_size: 4}\nmetric: {objective: mml}\n",
     "one.yaml": "study: one\nbase: configs/bert/tiny.yaml\nset: {data.tokens: tokens}\narms:\n  a: {}\n",
     "seeds.yaml": "study: seeds\nbase: configs/bert/tiny.yaml\nset: {data.tokens: tokens}\narms:\n  a: {}\n  b: {train.batch_size: 4}\nseeds: [1, 1]\n",
+    "mood.yaml": "task: mood\nkind: classification\ndata: {train: items.tsv, text: text, label: label}\nmetric: accuracy\n",
+    "items.tsv": "text\tlabel\nthe cat sat\tgood\na dog barked\tbad\n",
     "points.csv": "size,tokens,loss\n1e6,2e7,4.1\n2e6,many,3.9\n",
     "short.csv": "size,tokens,loss\n1e6,2e7\n",
     "names.csv": "params,tokens,loss\n1e6,2e7,3\n",

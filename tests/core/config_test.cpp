@@ -79,7 +79,8 @@ TEST_CASE("invalid and too large numbers are refused", "[core][config]") {
   CHECK(refused("train: {batch_size: 0}") == "run.yaml:1:21: 'train.batch_size' is 0, must be in [1, 1048576]");
   CHECK_THAT(refused("train: {batch_size: 2.1k}"), Catch::EndsWith("must be a whole number, not '2.1k'; write 2100"));
   CHECK_THAT(refused("train: {batch_size: 1e3}"), Catch::EndsWith("must be a whole number, not '1e3'; write 1000"));
-  CHECK(refused("train: {batch_size: [1]}") == "run.yaml:1:21: 'train.batch_size' must be a whole number, not a list");
+  CHECK(refused("train: {batch_size: [1]}") ==
+        "run.yaml:1:21: 'train.batch_size' must be a whole number, not a list; leave out the brackets around 1");
 }
 
 TEST_CASE("a choice accepts its names only, and is documented by them", "[core][config]") {
@@ -458,8 +459,7 @@ TEST_CASE("invalid mixtures are refused", "[core][config]") {
         "run.yaml:1:36: 'objectives.0.mixture.0' must be a map of keys, not 'word'; give {KEY: VALUE}, "
         "with one of its keys");
   CHECK(refused(mixture("{share: 1}")) ==
-        "run.yaml:1:35: 'objectives.0.mixture' must be a list, not a map; its elements are numbered from 0: write "
-        "objectives.0.mixture.N instead of objectives.0.mixture.share");
+        "run.yaml:1:35: 'objectives.0.mixture' must be a list, not a map; give [{share: 1}], a list of it");
 }
 
 TEST_CASE("a mistyped word finds the most similar one, transposed letters included", "[core][config]") {

@@ -270,7 +270,8 @@ LoadedRun run_of(const RunConfig& config, const Collator& collator, const std::s
 }  // namespace
 
 BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& options) {
-  require<ConfigError>(options.steps > 0 && options.seconds > 0, "--steps and --seconds must be above 0");
+  require<ConfigError>(options.steps > 0, "--steps is ", options.steps, ", must be at least 1");
+  require<ConfigError>(options.seconds > 0, "--seconds is ", options.seconds, ", must be above 0");
   RunConfig config = given;
   const auto suites = suites_of(config);
   configure_threads(config.train.threads);
