@@ -149,6 +149,30 @@ void add_constant_floor(const JudgedTask& task, const std::vector<TaskItem>& ite
             metric_options(task.task), figures);
 }
 
+namespace {
+
+/// The loss of guessing evenly at an item.
+double guess_at(const TaskItem& item, const JudgedTask& task, double longest_row) {
+  if (const auto* gold = std::get_if<GoldValue>(&item.gold)) {
+    const auto& scale = task_head_of(task.objectives.at(0))->scale;
+    const double off = gold->value - (scale.empty() ? 0 : scale[0]);
+    return off * off / squared_range(task.objectives);
+  }
+  if (!item.candidates.empty()) return std::log(static_cast<double>(item.candidates.size()));
+  const auto labels = static_cast<double>(task.task.labels.size());
+  return std::log(task.task.config.kind == TaskKind::multilabel ? 2 : labels > 0 ? labels : longest_row);
+}
+
+}  // namespace
+
+double loss_of_guessing(const JudgedTask& task, const PreparedPart& part) {
+  size_t longest = 1;
+  for (const auto& row : part.rows) longest = std::max(longest, row.ids.size());
+  double sum = 0;
+  for (const auto& item : part.items) sum += guess_at(item, task, static_cast<double>(longest));
+  return sum / static_cast<double>(std::max<size_t>(part.items.size(), 1));
+}
+
 HeldOut held_out_of(const JudgedTask& task, const JudgedPart& judged, const std::string& name) {
   HeldOut held_out{.name = name, .weight = as_kind(task.objectives.at(0)).weight};
   const double range = squared_range(task.objectives);

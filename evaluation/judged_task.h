@@ -63,6 +63,10 @@ std::vector<JudgedPart> judge_probes(Network& network, const JudgedTask& task, c
 /// Adds those of the constant prediction to each figure of predictions for these items.
 void add_constant_floor(const JudgedTask& task, const std::vector<TaskItem>& items, TaskFigures& figures);
 
+/// The loss of guessing evenly on a part: one label or candidate as much as another, one token of the longest row, and
+/// of a value the one that a head begins with.
+double loss_of_guessing(const JudgedTask& task, const PreparedPart& part);
+
 /// The loss of a judged part, whose sequences are its items: the mean over their predictions, without the class weights
 /// and the label smoothing of training, on the scale of training. Its accuracy is the figure of that name, if there is
 /// one.

@@ -44,7 +44,8 @@ Training::Training(const RunConfig& given, const PretrainOptions& asked, RunLock
       held_out_store(open_tokens(given, "valid")),
       config(resolved_config(given, store)),
       collator(training_collator(config_of_phase(config, 0), store, {})),
-      step_size{config.train.batch_size, config.train.accumulation, processes.size} {}
+      step_size{config.train.batch_size, config.train.accumulation, processes.size},
+      guessing{.loss = std::log(static_cast<double>(backbone_of(config.model).vocab_size))} {}
 
 void Training::tell(const char* kind, nlohmann::json facts) const {
   std::error_code unknown;  // a working directory that was removed

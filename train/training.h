@@ -14,6 +14,7 @@
 #include "train/pretrain.h"
 #include "train/processes.h"
 #include "train/stepper.h"
+#include "train/warnings.h"
 
 namespace cloze {
 
@@ -89,6 +90,7 @@ struct Training {
   TimeBreakdown ledger{};        ///< without the times that the stepper measures
   double uncounted_seconds = 0;  ///< before a checkpoint that has no ledger
   std::string stop_reason{};     ///< why a callback ends the run before its budget; empty: it goes on
+  Guessing guessing;             ///< a loss far above it says that the run has diverged
   bool has_diverged = false;     ///< that has been reported
   std::vector<std::unique_ptr<Callback>> callbacks{};
 };

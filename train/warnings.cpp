@@ -84,16 +84,17 @@ std::string no_predictions_warning(int64_t step) {
       "the rows of the run with cloze inspect objective");
 }
 
-bool is_far_above_guessing(double loss, int64_t vocab_size) {
-  return std::isfinite(loss) && loss > 2 * std::log(static_cast<double>(vocab_size));
+bool is_far_above_guessing(double loss, const Guessing& guessing) {
+  const double most = guessing.of_task ? std::max(10 * guessing.loss, guessing.loss + 5) : 2 * guessing.loss;
+  return std::isfinite(loss) && loss > most;
 }
 
-std::string divergence_warning(const std::string& which, double loss, int64_t step, int64_t vocab_size) {
-  return concat(
-      "the ", which, " at step ", step, " is ", significant(loss, 6),
-      ", far above ln(vocab_size) = ", significant(std::log(static_cast<double>(vocab_size)), 4),
-      ", that of guessing evenly: training has diverged, and such a step cannot be the best; start again with "
-      "a lower optimizer.learning_rate or a longer schedule.warmup");
+std::string divergence_warning(const std::string& which, double loss, int64_t step, const Guessing& guessing) {
+  return concat("the ", which, " at step ", step, " is ", significant(loss, 6), ", far above ",
+                guessing.of_task ? "" : "ln(vocab_size) = ", significant(guessing.loss, 4),
+                ", that of guessing evenly: training has diverged",
+                guessing.of_task ? "" : ", and such a step cannot be the best",
+                "; start again with a lower optimizer.learning_rate or a longer schedule.warmup");
 }
 
 }  // namespace cloze

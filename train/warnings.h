@@ -24,11 +24,18 @@ std::string long_decay_warning(const Objectives& objectives, int64_t steps);
 /// The warning about a step whose rows have nothing to predict, of which nothing is learned.
 std::string no_predictions_warning(int64_t step);
 
-/// Whether a mean loss is more than twice ln(vocab_size), the loss of guessing evenly: no model that is initialized as
-/// usual has such a loss. False for a loss that is not finite.
-bool is_far_above_guessing(double loss, int64_t vocab_size);
+/// The loss of guessing evenly.
+struct Guessing {
+  double loss = 0;       ///< of tokens: ln(vocab_size)
+  bool of_task = false;  ///< of the labels, values, tokens or candidates of a task
+};
+
+/// Whether a mean loss is far above that of guessing evenly: of tokens beyond twice as much, which no model that is
+/// initialized as usual has, of a task, where a few wrong items weigh more, beyond ten times as much and 5 more. False
+/// for a loss that is not finite.
+bool is_far_above_guessing(double loss, const Guessing& guessing);
 
 /// The warning about such a loss. `which`: `loss of mlm`.
-std::string divergence_warning(const std::string& which, double loss, int64_t step, int64_t vocab_size);
+std::string divergence_warning(const std::string& which, double loss, int64_t step, const Guessing& guessing);
 
 }  // namespace cloze

@@ -160,7 +160,9 @@ void describe(V& v, TrainConfig& c) {
   v("seed", c.seed, "seed of every random stream", at_least(0));
   v("seeds", c.seeds, "seeds of single random streams, which a comparison varies one at a time");
   v("on_nonfinite", c.on_nonfinite, "reaction to a loss or gradient that is not finite");
-  v("on_divergence", c.on_divergence, "reaction to a loss of more than twice ln(vocab_size), that of guessing evenly");
+  v("on_divergence", c.on_divergence,
+    "reaction to a loss of more than twice ln(vocab_size), that of guessing evenly; of a task to a training loss of "
+    "more than ten times that of guessing evenly, and 5 more");
   v("ema_decay", c.ema_decay,
     "decay of an exponential moving average of the weights, (1 + step) / (10 + step) as long as that is smaller; "
     "evaluation, checkpoints and exports have the average; 0.999 in GPT-BERT; 0 = the weights themselves",

@@ -30,12 +30,17 @@ void mark_best(Training& training, int64_t step) {
 
 }  // namespace
 
-HeldOutEvaluation::HeldOutEvaluation(const Training& training, const TrainingLog& log, Checkpoints& checkpoints)
+HeldOutEvaluation::HeldOutEvaluation(Training& training, const TrainingLog& log, Checkpoints& checkpoints)
     : log_(log),
       checkpoints_(checkpoints),
       judge_(task_judge_of(training.config)),
       measures_(judge_ ? std::vector<Measure>() : held_out_measures(training.config, training.held_out_store)),
-      protocol_(evaluation_protocol(training.config, training.held_out_store)) {}
+      protocol_(evaluation_protocol(training.config, training.held_out_store)) {
+  if (!judge_) return;
+  const auto* probes = training.network->probes();  // the sum of whose losses is trained
+  const auto heads = probes ? static_cast<double>(probes->layers().size()) : 1.0;
+  training.guessing = {.loss = heads * judge_->guessing(), .of_task = true};
+}
 
 void HeldOutEvaluation::restore(Training& training, const SavedStep& saved) {
   const auto& state = saved.state;
@@ -164,14 +169,13 @@ void HeldOutEvaluation::report_nothing_measured(const Training& training) {
 
 /// True if one of the losses says that training has diverged, which a process reports once.
 bool HeldOutEvaluation::shows_divergence(Training& training) const {
-  if (judge_) return false;  // its losses are not of tokens
-  const int64_t vocabulary = backbone_of(training.config.model).vocab_size;
+  if (judge_) return false;  // a network that is too sure of a part that it does not know can have learned the task
   bool diverged = false;
   for (const auto& part : losses_) {
-    if (!is_far_above_guessing(part.loss, vocabulary)) continue;
+    if (!is_far_above_guessing(part.loss, training.guessing)) continue;
     diverged = true;
-    report_divergence(
-        training, divergence_warning("held-out loss of " + part.name, part.loss, training.progress.step, vocabulary));
+    report_divergence(training, divergence_warning("held-out loss of " + part.name, part.loss, training.progress.step,
+                                                   training.guessing));
   }
   return diverged;
 }

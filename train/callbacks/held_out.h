@@ -18,7 +18,7 @@ namespace cloze {
 /// part: of equal ones the first, and never one without a value.
 class HeldOutEvaluation final : public Callback {
  public:
-  HeldOutEvaluation(const Training& training, const TrainingLog& log, Checkpoints& checkpoints);
+  HeldOutEvaluation(Training& training, const TrainingLog& log, Checkpoints& checkpoints);
 
   void restore(Training& training, const SavedStep& saved) override;
   void begin(Training& training) override;

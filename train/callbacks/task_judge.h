@@ -33,6 +33,8 @@ class TaskJudge {
   int64_t probed_layer() const { return probed_layer_; }
   /// `NAME-valid`, and its figures.
   const SuiteResult& result() const { return result_; }
+  /// The loss of guessing evenly on the valid part.
+  double guessing() const { return loss_of_guessing(task_, valid_); }
   /// The loss of the same predictions.
   const HeldOut& loss() const { return loss_; }
   /// `  sst2-valid accuracy 0.8291 (majority 0.5092)`

@@ -227,13 +227,13 @@ void TrainingLog::record(Training& training, double speed) {
   training.record(row);
 }
 
+void TrainingLog::finish(Training& training) { look_for_divergence(training); }
+
 void TrainingLog::look_for_divergence(Training& training) const {
-  if (!training.config.task.name.empty()) return;  // its losses are not of tokens
-  const int64_t vocabulary = backbone_of(training.config.model).vocab_size;
   for (const auto& part : line_.parts)
-    if (is_far_above_guessing(part.loss(), vocabulary))
-      report_divergence(training,
-                        divergence_warning("loss of " + part.name, part.loss(), training.progress.step, vocabulary));
+    if (is_far_above_guessing(part.loss(), training.guessing))
+      report_divergence(
+          training, divergence_warning("loss of " + part.name, part.loss(), training.progress.step, training.guessing));
 }
 
 }  // namespace cloze

@@ -21,6 +21,7 @@ class TrainingLog final : public Callback {
   void begin(Training& training) override;
   void note_due(const Training& training, bool at_end) override;
   void after_step(Training& training) override;
+  void finish(Training& training) override;
   void save(TrainState& state) const override { state.line = line_; }
 
   /// The losses of the last line of this process, by objective: {loss, accuracy, count}; of binary ones with the
