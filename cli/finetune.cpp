@@ -238,29 +238,51 @@ std::vector<std::string> with_best_point(const OpenFinetuning& opened, const Fin
 
 /// Fine-tunes every run on every task with every seed. Throws ConfigError for options that several fine-tunings do not
 /// have.
-int finetune_several(const FinetuneArguments& a, const FinetuneSources& sources, const Globals& globals) {
+void finetune_several(const FinetuneArguments& a, const FinetuneSources& sources, const Globals& globals) {
   require<ConfigError>(!a.out.empty(),
                        "several fine-tunings make a table and a folder of runs; name that folder with --out DIR");
   require<ConfigError>(a.command.run.empty(), "--run ", a.command.run,
                        ": names one run, and several are made, in the folder of --out; leave it out");
   require<ConfigError>(a.command.hook.empty(), "--hook is of one fine-tuning, and several are made; leave it out");
-  return finetune_table({.runs = sources.runs,
-                         .terms = {.files = sources.tasks,
-                                   .seeds = std::max<int64_t>(a.seeds, 1),
-                                   .like = a.like,
-                                   .set = a.set,
-                                   .skip_bad = a.skip_bad},
-                         .out = a.out,
-                         .jobs = a.jobs,
-                         .json = a.command.json},
-                        globals.program);
+  finetune_table({.runs = sources.runs,
+                  .terms = {.files = sources.tasks,
+                            .seeds = std::max<int64_t>(a.seeds, 1),
+                            .like = a.like,
+                            .set = a.set,
+                            .skip_bad = a.skip_bad},
+                  .out = a.out,
+                  .jobs = a.jobs,
+                  .json = a.command.json},
+                 globals.program);
+}
+
+/// The dropout of the head that a run brings, which the head of the task has too: an override before all others. None
+/// where the recipe has a dropout of its own, or a head of its own design, and for probes.
+std::vector<std::string> overrides_of_head(const OpenFinetuning& opened, const std::vector<std::string>& set) {
+  TaskKind kind{}, brought_kind{};
+  const auto* own = task_head_of(opened.recipe.objectives.at(0), &kind);
+  const TaskHeadTerms* brought = nullptr;
+  for (const auto& objective : opened.run.config.objectives)
+    if (const auto* terms = task_head_of(objective, &brought_kind)) brought = terms;
+  const auto is_of_text = [](TaskKind one) { return reads_texts(one) && one != TaskKind::choice; };
+  const bool is_same_head = brought && (kind == brought_kind || (is_of_text(kind) && is_of_text(brought_kind)));
+  const bool probes = std::ranges::any_of(set, [](const auto& one) { return one.starts_with("objectives.0.layer="); });
+  if (!is_same_head || brought->classifier_dropout < 0 || probes) return {};
+  const auto override = "objectives.0.classifier_dropout=" + shortest(brought->classifier_dropout);
+  if (own->classifier_dropout < 0 && own->head != HeadDesign::babylm) return {override};
+  if (own->classifier_dropout != brought->classifier_dropout)
+    log_info("task",
+             concat("the head of ", opened.run.folder, " has a dropout of ", shortest(brought->classifier_dropout),
+                    ", and ", opened.task.config.like, " has its own; --set ", override, " keeps it"));
+  return {};
 }
 
 int finetune(FinetuneArguments& a, const FinetuneSources& sources) {
   std::optional opened = open_finetuning(a, sources);
   if (a.command.run.empty()) a.command.run = default_run_of(*opened);
   check_new_run(a.command.run);
-  auto set = split_overrides(a.set).of_run;
+  auto set = overrides_of_head(*opened, a.set);
+  for (const auto& one : split_overrides(a.set).of_run) set.push_back(one);
   const auto points = points_of(grid_of(opened->task.config.like), set);
   if (!points.empty()) set = with_best_point(*opened, a, points, set);
   const auto command = command_for(*opened, a.command, a.command.run, set);
@@ -304,9 +326,12 @@ void add_finetune(CLI::App& app, Globals& globals) {
       "evaluate RUN` shows its figures, `cloze predict RUN FILE` uses it.");
   verb->callback([arguments, &globals] {
     const auto sources = sources_of(*arguments);
+    refuse_unused(arguments->set);
     arguments->command.command_line = globals.command_line;
-    const bool is_table = makes_table(*arguments, sources);
-    globals.exit_code = is_table ? finetune_several(*arguments, sources, globals) : finetune(*arguments, sources);
+    if (makes_table(*arguments, sources))
+      finetune_several(*arguments, sources, globals);
+    else
+      globals.exit_code = finetune(*arguments, sources);
   });
 }
 

@@ -13,10 +13,12 @@
 #include "core/print.h"
 #include "core/report/table.h"
 #include "core/text.h"
+#include "run/checkpoints/checksums.h"
 #include "run/records/history.h"
 #include "run/records/task_summary.h"
 #include "run/run_files.h"
 #include "study/execution/runner.h"
+#include "study/execution/runs.h"
 #include "study/report/task_report.h"
 #include "tasks/figures/task_metric.h"
 #include "tasks/rows/prepared_task.h"
@@ -46,9 +48,18 @@ nlohmann::json write_tables(const std::string& folder, const std::vector<Table>&
   return fields;
 }
 
+/// `2 of 4 fine-tunings have failed, the first of them wiki, sst2/1: out of memory`
+std::string failed_words(const Plan& plan, int64_t failed) {
+  for (const auto& run : plan.runs)
+    if (const auto status = status_of(plan, run); status.state == RunState::failed)
+      return concat(failed, " of ", plan.runs.size(), " fine-tunings ", failed == 1 ? "has" : "have", " failed, ",
+                    failed == 1 ? "" : "the first of them ", run.arm, "/", run.seed, ": ", status.message);
+  return "";
+}
+
 }  // namespace
 
-int finetune_table(const FinetuneTable& asked, const std::string& program) {
+void finetune_table(const FinetuneTable& asked, const std::string& program) {
   const auto& [runs, terms, out, jobs, json] = asked;
   for (const auto& one : terms.set)
     require<ConfigError>(!one.starts_with("train.seed="), "--set ", one,
@@ -73,7 +84,8 @@ int finetune_table(const FinetuneTable& asked, const std::string& program) {
   log_result("task",
              concat(out, "/table.md, .csv, .tex, .json: ", progress.done, " runs done, ", progress.failed, " failed"));
   if (json) print_data(json_text(fields) + "\n");
-  return progress.failed > 0 ? 1 : 0;
+  require<Error>(progress.failed == 0, failed_words(plan, progress.failed),
+                 "; mend that, and the same command goes on");
 }
 
 namespace {
@@ -105,7 +117,7 @@ std::string written(Task task) {
   return to_yaml(task.config) + listed(task.labels.names);
 }
 
-/// Refuses to go on with a run that began with other settings, or with another task.
+/// Refuses to go on with a run that began with other settings or weights, or with another task.
 void check_same_point(const std::string& run, const RunConfig& config, const Task& task) {
   const auto before = read_resumed_config(run + "/run.yaml", {}, run);
   constexpr const char* refusal = "; name another folder with --run, or remove that one";
@@ -116,8 +128,13 @@ void check_same_point(const std::string& run, const RunConfig& config, const Tas
     require<ConfigError>(!is_setting || (may_change(changed.key) && !is_in("train.budget.")), run,
                          ": is a run of another grid (", to_text(changed), ")", refusal);
   }
-  require<ConfigError>(written(open_prepared_task(run + "/" + task_folder).task) == written(task), run,
+  const auto rows = run + "/" + task_folder;
+  require<ConfigError>(written(open_prepared_task(rows).task) == written(task), run,
                        ": is a run of another grid, whose task file was another", refusal);
+  require<ConfigError>(has_items_of(rows, task), run, ": is a run of another grid, whose items were others", refusal);
+  const auto began_with = string_at(parse_json(read_text(run + "/init.json")), "/weights");
+  require<ConfigError>(began_with == weights_fingerprint(config.init.from), run,
+                       ": is not known to begin with the weights that ", config.init.from, " has now", refusal);
 }
 
 }  // namespace

@@ -20,9 +20,9 @@ struct FinetuneTable {
 };
 
 /// Fine-tunes every run on every task with every seed, as far as that is not done yet, prints the tables, and writes
-/// them to table.md, .csv, .tex and .json. Returns the exit code: 1 where a fine-tuning failed. Throws ConfigError as
-/// task_plan, for overrides of the seed, and for runs that were made by another plan.
-int finetune_table(const FinetuneTable& asked, const std::string& program);
+/// them to table.md, .csv, .tex and .json. Throws ConfigError as task_plan, for overrides of the seed, and for runs
+/// that were made by another plan; Error, with all of this done, where a fine-tuning failed.
+void finetune_table(const FinetuneTable& asked, const std::string& program);
 
 /// Makes a run of each point in `folder`, which is called as the point, and returns the best point: that of the best
 /// figure on the valid part, of equal ones the first. A run that is there and finished is not made again, and one that

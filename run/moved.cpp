@@ -74,7 +74,6 @@ bool has_fingerprint(const std::string& tokens, const std::string& fingerprint) 
 /// Every path that may have the tokens of a run.
 std::vector<std::string> token_paths(const std::string& run, const std::string& recorded) {
   auto paths = likely_paths(run, recorded);
-  paths.push_back(run + "/" + task_folder);
   const auto around = folders_around(run);
   for (size_t i = 0; i < std::min(around.size(), searched_folders); ++i) {
     const auto found = folders_in(around[i]);
@@ -98,6 +97,14 @@ std::vector<std::string> likely_paths(const std::string& run, const std::string&
 
 namespace {
 
+/// The rows in the folder of a fine-tuned run, which may be a copy of the one whose path it records; empty without any.
+std::string own_rows(const std::string& run, const std::string& recorded) {
+  const auto own = run + "/" + task_folder;
+  std::error_code unknown;
+  if (fs::path(recorded).filename() != task_folder || !fs::is_directory(own, unknown)) return "";
+  return fs::equivalent(own, recorded, unknown) ? recorded : own;
+}
+
 /// `recorded`, or where the tokens of this fingerprint are found near the run.
 std::string found_tokens(const std::string& run, const std::string& recorded, const std::string& fingerprint) {
   if (fingerprint.empty() || recorded.empty()) return recorded;
@@ -112,6 +119,7 @@ std::string found_tokens(const std::string& run, const std::string& recorded, co
 }  // namespace
 
 std::string tokens_of_run(const std::string& run, const std::string& recorded) {
+  if (const auto own = own_rows(run, recorded); !own.empty()) return own;
   const auto held_out = recorded_text(run, "/data/held_out/fingerprint");  // beside a mixture
   return found_tokens(run, recorded, held_out.empty() ? recorded_text(run, "/data/fingerprint") : held_out);
 }

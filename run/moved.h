@@ -13,7 +13,8 @@ std::vector<std::string> likely_paths(const std::string& run, const std::string&
 
 /// The prepared tokens that a run was trained on, by the fingerprint in its provenance.json: `recorded`, its
 /// data.tokens, or the first of its likely paths, or of the folders next to the run and around it, that holds them; a
-/// path other than `recorded` is logged. `recorded` where none does, and for runs without a fingerprint.
+/// path other than `recorded` is logged. `recorded` where none does, and for runs without a fingerprint. The rows of a
+/// fine-tuned run are those in its own folder, whatever they are.
 std::string tokens_of_run(const std::string& run, const std::string& recorded);
 
 /// The same of text number `part` of its data.mixture.

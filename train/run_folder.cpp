@@ -10,6 +10,7 @@
 #include "core/spelling.h"
 #include "core/text.h"
 #include "objectives/generative_rows.h"
+#include "run/checkpoints/checksums.h"
 #include "run/config/evaluation_protocol.h"
 #include "run/config/load_config.h"
 #include "run/folder.h"
@@ -86,6 +87,36 @@ bool budget_counts(Training& training, const RunConfig& before, const std::strin
   return follows(before) || follows(now);
 }
 
+/// Whether a run of a config has no step left from a checkpoint, where its budget is used up or its patience over.
+bool has_ended(Training& training, const std::string& checkpoint, const RunConfig& config) {
+  if (checkpoint.empty()) return false;
+  const auto state = load_state(checkpoint, nullptr);
+  training.progress = state;
+  open_phase(training);
+  const auto patience = config.evaluation.patience;
+  const bool lost_patience = patience > 0 && state.evaluations_without_gain >= patience &&
+                             state.evaluation_protocol == evaluation_protocol(config, training.held_out_store);
+  return lost_patience || used_share(config.train.budget, usage(training)) >= 1;
+}
+
+/// Throws ConfigError for changes of steps where none is left: the records of the run would have them, and its weights
+/// not. A run may be ended early, by a budget that it has used up.
+void check_has_steps(Training& training, const std::string& checkpoint, const RunConfig& before,
+                     const Changes& changes) {
+  if (!has_ended(training, checkpoint, training.config)) return;
+  const bool had_ended = has_ended(training, checkpoint, before);
+  std::string list;
+  for (const auto& changed : changes.keys) {
+    const bool is_of_budget = changed.key.starts_with("train.budget."),
+               is_of_steps = !may_change(changed.key) && !changed.key.starts_with("evaluation.");
+    if (is_of_budget ? had_ended : is_of_steps) list += "\n  " + to_text(changed);
+  }
+  require<ConfigError>(list.empty(), training.options.run, ": has no step left after step ", changes.step,
+                       ", so that nothing would be trained with these changes; raise train.budget as well, or train a "
+                       "new run with them:",
+                       list);
+}
+
 /// What this process changes in a run that it goes on with.
 struct Resumed {
   Changes changes{};
@@ -102,6 +133,7 @@ Resumed check_resumed(Training& training, const std::string& checkpoint, int64_t
   Changes changes{.step = step, .keys = changed_keys(before, training.config)};
   std::erase_if(changes.keys, [](const ChangedKey& changed) { return names_text(changed.key); });
   if (text != new_text) changes.keys.push_back({text_key, text.empty() ? "none" : text, new_text});
+  check_has_steps(training, checkpoint, before, changes);
   changes.budget_counts = budget_counts(training, before, checkpoint);
   const bool is_free = std::ranges::all_of(changes.keys, [](const auto& changed) { return may_change(changed.key); });
   // A run that went on with other tokens at this step or later may have lost its checkpoints since.
@@ -208,6 +240,11 @@ std::string initial_checkpoint(const RunConfig& config, const PretrainOptions& o
   require<CheckpointError>(
       fs::exists(checkpoint), options.run, ": has no checkpoint of its own, and ", checkpoint,
       ", from which it was initialized, is missing; restore it, or start a new run in another folder");
+  const auto weights = string_at(origin, "/weights");
+  require<CheckpointError>(weights.empty() || weights == weights_fingerprint(checkpoint), options.run,
+                           ": has no checkpoint of its own, and ", checkpoint,
+                           ", from which it was initialized, has other weights by now; start a new run in another "
+                           "folder");
   return checkpoint;
 }
 

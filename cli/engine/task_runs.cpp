@@ -9,7 +9,6 @@
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <tuple>
 
 #include "cli/engine/parts.h"
 #include "cli/engine/prediction_output.h"
@@ -119,10 +118,6 @@ void check_comparable(const TaskOfRun& first, const TaskOfRun& second) {
   const auto &items = first.test.items, &others = second.test.items;
   refuse(items.size() != others.size(), "their test parts of ", a.config.task, " have ", items.size(), " and ",
          others.size(), " items");
-  const auto asks_the_same = [](const TaskItem& one, const TaskItem& other) {
-    return std::tie(one.id, one.text, one.second, one.words, one.candidates, one.gold) ==
-           std::tie(other.id, other.text, other.second, other.words, other.candidates, other.gold);
-  };
   const auto at = std::ranges::mismatch(items, others, asks_the_same).in1;
   refuse(at != items.end(), "their test parts of ", a.config.task, " differ, first in item '",
          at == items.end() ? "" : at->id, "'");

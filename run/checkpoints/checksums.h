@@ -16,8 +16,8 @@ void write_checksums(const std::string& folder, const std::string& name, nlohman
 std::string checksums_fault(const std::string& folder, const std::string& name);
 
 /// The fingerprint of the weights that a run directory gives, of its best checkpoint or else its newest, or a step
-/// folder: what was made of them is told by it from what another network at the same path makes. Read from the manifest;
-/// empty without one.
+/// folder: what was made of them is told by it from what another network at the same path makes. Read from the
+/// manifest; empty without one.
 std::string weights_fingerprint(const std::string& path);
 
 /// XXH3 of the bytes of a file, 16 hexadecimal digits. Throws CheckpointError with the system's reason.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "objectives/task_heads/task_heads.h"
+#include "run/checkpoints/checksums.h"
 #include "run/records/history.h"
 #include "run/run_files.h"
 
@@ -156,6 +157,7 @@ InitReport init_from(const std::string& path, Network& network, const Tokenizer&
   InitReport report;
   report.from = source.checkpoint;
   report.other_options = other_options(source.config.objectives, objectives);
+  report.weights = weights_fingerprint(source.checkpoint);
   const auto sources = sources_of(source, network, objectives, report);
   const auto& model = backbone_of(network.model_config());
   const auto& source_model = backbone_of(source.config.model);
@@ -199,8 +201,9 @@ std::string to_text(const InitReport& r) {
 }
 
 nlohmann::json to_json(const InitReport& r) {
-  return {{"from", r.from},     {"copied", r.copied}, {"tiled", r.tiled},   {"from_local", r.from_local},
-          {"partly", r.partly}, {"fresh", r.fresh},   {"unused", r.unused}, {"other_options", r.other_options}};
+  return {{"from", r.from},   {"weights", r.weights}, {"copied", r.copied},
+          {"tiled", r.tiled}, {"partly", r.partly},   {"from_local", r.from_local},
+          {"fresh", r.fresh}, {"unused", r.unused},   {"other_options", r.other_options}};
 }
 
 }  // namespace cloze

@@ -9,6 +9,7 @@ namespace cloze {
 /// The origin of each parameter of a network.
 struct InitReport {
   std::string from;                     ///< the checkpoint
+  std::string weights;                  ///< their fingerprint (run/checkpoints/checksums.h)
   std::vector<std::string> copied;      ///< unchanged
   std::vector<std::string> tiled;       ///< position embeddings: repeated, or truncated
   std::vector<std::string> from_local;  ///< projections of global tokens, from those of all tokens

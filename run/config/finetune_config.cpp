@@ -61,6 +61,49 @@ RunConfig take_recipe(Task& task, const std::string& like, const ModelConfig& mo
   return config;
 }
 
+namespace {
+
+/// A key, or the beginning of several with a point at its end, that a fine-tuning does not use, and why.
+struct UnusedKey {
+  const char *key, *why;
+};
+constexpr const char *of_recipe = "a recipe has set all that a preset would; choose another one with --like",
+                     *of_task = "the rows are those of the task",
+                     *of_valid = "the whole valid part of the task is judged, on rows of its own",
+                     *of_weights = "the weights are those of the run, and only its head is drawn";
+constexpr UnusedKey unused_keys[] = {
+    {"like", of_recipe},
+    {"model.like", of_recipe},
+    {"optimizer.like", of_recipe},
+    {"schedule.like", of_recipe},
+    {"model.initializer", of_weights},
+    {"init.from", "the run is named before the task: cloze finetune RUN TASK.yaml"},
+    {"data.tokens", "the rows are made of the files of the task, task.data.train and others"},
+    {"data.max_seq_length", "the rows are as long as task.max_length cuts them; set that"},
+    {"data.packing", of_task},
+    {"data.short_seq_prob", of_task},
+    {"train.seeds.masking", "nothing is masked"},
+    {"evaluation.sequences", of_valid},
+    {"evaluation.seed", of_valid},
+    {"evaluation.max_seq_length", of_valid},
+    {"evaluation.packing", of_valid},
+    {"evaluation.objectives", of_valid},
+    {"evaluation.objectives.", of_valid},
+};
+
+}  // namespace
+
+void refuse_unused(const std::vector<std::string>& set) {
+  for (const auto& one : set) {
+    const auto key = one.substr(0, one.find('='));
+    for (const auto& unused : unused_keys) {
+      const std::string known = unused.key;
+      require<ConfigError>(known.back() == '.' ? !key.starts_with(known) : key != known, "--set ", one,
+                           ": changes nothing of a fine-tuning: ", unused.why);
+    }
+  }
+}
+
 RunConfig with_overrides(const RunConfig& config, const std::vector<std::string>& set) {
   auto made = decode<RunConfig>(ConfigTree::parse(to_yaml(config), "the recipe " + config.task.like, set));
   validate(made);

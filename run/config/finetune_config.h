@@ -22,6 +22,10 @@ ModelConfig finetuned_model(const ModelConfig& trained, const Tokenizer& tokeniz
 /// Throws ConfigError for a recipe that there is not.
 RunConfig take_recipe(Task& task, const std::string& like, const ModelConfig& model);
 
+/// Throws ConfigError for overrides of what a fine-tuning takes from its run, its task or its recipe: they would be
+/// written down and change nothing.
+void refuse_unused(const std::vector<std::string>& set);
+
 /// A config of a fine-tuning with overrides. Throws ConfigError for what no run can have.
 RunConfig with_overrides(const RunConfig& config, const std::vector<std::string>& set);
 

@@ -12,8 +12,11 @@
 #include "core/fingerprint.h"
 #include "core/log.h"
 #include "core/text.h"
+#include "run/checkpoints/checksums.h"
+#include "run/config/finetune_config.h"
 #include "run/config/finetune_recipe.h"
 #include "run/config/load_config.h"
+#include "run/run_files.h"
 #include "study/execution/runs.h"
 #include "study/report/task_report.h"
 #include "study/search/task_tuning.h"
@@ -151,10 +154,11 @@ PlannedRun finetuning_of(PlannedRun run, const std::string& from, const StudyTas
   return run;
 }
 
-/// What of a run makes the numbers of its fine-tunings.
-std::string fingerprint_of_run(const std::string& run) {
+/// What of a run, or of a step folder of one, makes the numbers of its fine-tunings: its config and its weights.
+std::string fingerprint_of_run(const std::string& path) {
+  const auto run = is_step_folder(path) ? fs::path(located_step(path)).parent_path().string() : path;
   const auto config = run + "/run.yaml";
-  return fs::exists(config) ? hash_hex(read_text(config) + concat(last_step(run))) : "";
+  return fs::exists(config) ? hash_hex(read_text(config) + weights_fingerprint(path)) : "";
 }
 
 /// The last so many parts of the path of a run: `wiki` of runs/wiki, `wiki-step-00000100` of a step of it.
@@ -212,8 +216,10 @@ FinetuningTerms finetuning_terms(const StudyTasksConfig& tasks, const std::strin
       refuse_seed(path, value);
       terms.set.push_back(path + "=" + one_line(value));
     });
+  refuse_unused(terms.set);
   for (const auto& [key, values] : tasks.tune.items) {
     refuse_seed(key, values);
+    refuse_unused({key});
     require<ConfigError>(!key.starts_with("task."), values.key_where, ": tasks.tune '", key,
                          "' is a key of the task, whose figures would be others; tune keys of the run, such as "
                          "optimizer.learning_rate");

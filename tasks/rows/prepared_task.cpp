@@ -1,12 +1,14 @@
 #include "tasks/rows/prepared_task.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <tuple>
 
 #include "core/config/config.h"
 #include "core/file.h"
@@ -253,6 +255,17 @@ Manifest manifest_of_task(const std::string& folder) {
 }
 
 }  // namespace
+
+bool asks_the_same(const TaskItem& one, const TaskItem& other) {
+  return std::tie(one.id, one.text, one.second, one.words, one.candidates, one.gold) ==
+         std::tie(other.id, other.text, other.second, other.words, other.candidates, other.gold);
+}
+
+bool has_items_of(const std::string& folder, const Task& task) {
+  return std::ranges::all_of(std::array{&task.train, &task.valid, &task.test}, [&](const TaskPart* part) {
+    return std::ranges::equal(read_prepared_part(folder, part->name).items, part->items, asks_the_same);
+  });
+}
 
 uint64_t count_examples(TaskKind kind, const std::vector<TaskRow>& rows) {
   uint64_t examples = 0;

@@ -47,6 +47,12 @@ PreparedTask open_prepared_task(const std::string& folder);
 /// A part of a prepared task: `train`, `valid` or `test`. Throws DataError for a damaged one.
 PreparedPart read_prepared_part(const std::string& folder, const std::string& part);
 
+/// Whether two items ask for the same, and the same is right.
+bool asks_the_same(const TaskItem& one, const TaskItem& other);
+
+/// Whether a prepared folder has the items of a task. Throws DataError for a damaged one.
+bool has_items_of(const std::string& folder, const Task& task);
+
 /// The examples of a part's rows: of `choice` the rows of an item are one.
 uint64_t count_examples(TaskKind kind, const std::vector<TaskRow>& rows);
 

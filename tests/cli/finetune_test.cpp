@@ -333,6 +333,90 @@ TEST_CASE("finetune of several runs and seeds ends in a table, and the same comm
                                         Catch::Contains("it is held apart from fine-tunings that never changed"));
 }
 
+TEST_CASE("what a network made is not believed of another one that was trained at its path", "[cli][tasks]") {
+  auto& w = task_world();
+  const auto base = w.dir / "again", step = base + "/step-00000006";
+  const auto train = [&](const std::string& seed) {
+    fs::remove_all(base);
+    REQUIRE(cloze("pretrain " + world().config() + " --set train.seed=" + seed + " --run " + base).code == 0);
+  };
+  train("1");
+  const std::string few = " --set train.batch_size=8 --set train.budget.steps=1";
+  const auto table = [&](const std::string& of, const std::string& out) {
+    return "finetune " + of + " " + w.task + few + " --set optimizer.learning_rate=1e-3 --out " + (w.dir / out);
+  };
+  const auto grid = "finetune " + base + " " + w.task + few + " --run " + (w.dir / "of-grid");
+  for (const auto& command : {table(base, "of-run"), table(step, "of-step"), grid}) REQUIRE(cloze(command).code == 0);
+  fs::remove_all(w.dir / "of-grid");
+  train("1");  // equal weights
+  CHECK(cloze(table(step, "of-step")).code == 0);
+  train("2");
+  for (const auto& command : {table(base, "of-run"), table(step, "of-step")})
+    check_refused(command, 2, "or from other weights: ");
+  check_refused(grid, 2,
+                "of-grid-grid/rate-3e-04: is not known to begin with the weights that " + base +
+                    " has now; name another folder with --run, or remove that one");
+}
+
+TEST_CASE("a copied run has rows of its own, whatever becomes of the run that it was copied from", "[cli][tasks]") {
+  auto& w = task_world();
+  const auto original = w.dir / "original", copy = w.dir / "copy";
+  REQUIRE(cloze(w.tune(original) + " --set train.budget.epochs=1").code == 0);
+  for (const auto& to : {copy, w.dir / "changed"}) fs::copy(original, to, fs::copy_options::recursive);
+  const auto items = read_file(w.dir / "changed/task/test.jsonl");
+  std::ofstream(w.dir / "changed/task/test.jsonl") << items.substr(items.find('\n') + 1);
+  check_refused("verify run " + (w.dir / "changed"), 1, "changed/task/test.jsonl");
+  std::ofstream(original + "/task/train-00000.tokens", std::ios::app) << "damaged";
+  check_refused("verify run " + original, 1, "original/task/train-00000.tokens");
+  for (const std::string verb : {"verify run ", "evaluate "}) {
+    const auto answer = cloze(verb + copy);
+    INFO(answer.text);
+    CHECK(answer.code == 0);
+  }
+  const auto longer = cloze("pretrain --run " + copy + " --resume --set train.budget.epochs=2");
+  INFO(longer.text);
+  CHECK(longer.code == 0);
+  CHECK_THAT(read_file(copy + "/run.yaml"), Catch::Contains("tokens: " + copy + "/task"));
+}
+
+TEST_CASE("a fine-tuning has the dropout of the head that its run brings, unless the recipe or the user says another",
+          "[cli][tasks]") {
+  auto& w = task_world();
+  const auto tune = [&](const std::string& from, const std::string& name, const std::string& more) {
+    const auto made =
+        cloze("finetune " + from + " " + w.task + " --set train.budget.steps=1 --run " + (w.dir / name) + " " + more);
+    INFO(made.text);
+    REQUIRE(made.code == 0);
+    return made.text + read_file(w.dir / (name + "/run.yaml"));
+  };
+  const std::string dropout = "objectives.0.classifier_dropout";
+  tune(w.run, "half", "--like huggingface --set " + dropout + "=0.5");
+  const auto folder = w.dir / "half-hf", brought = w.dir / "half-imported";
+  REQUIRE(cloze("export " + (w.dir / "half") + " --to huggingface --out " + folder).code == 0);
+  REQUIRE(cloze("import " + folder + " --out " + brought).code == 0);
+  CHECK_THAT(tune(brought, "brought", "--like huggingface"),
+             Catch::Contains("classifier_dropout: 0.5") &&
+                 Catch::Contains("differs from the recipe: " + dropout + " is 0.5, huggingface has -1"));
+  CHECK_THAT(tune(brought, "said", "--like huggingface --set " + dropout + "=0.25"),
+             Catch::Contains("classifier_dropout: 0.25"));
+  CHECK_THAT(
+      tune(brought, "by-recipe", "--like fairseq-roberta"),
+      Catch::Contains("classifier_dropout: 0\n") &&
+          Catch::Contains("has a dropout of 0.5, and fairseq-roberta has its own; --set " + dropout + "=0.5 keeps it"));
+}
+
+TEST_CASE("a table with a fine-tuning that failed ends in the sentence of an error, after the table", "[cli][tasks]") {
+  auto& w = task_world();
+  const auto made = cloze("finetune " + world().run + " " + w.task + " --seeds 2 --out " + (w.dir / "failing") +
+                          " --set train.budget.steps=12 --set optimizer.learning_rate=30 --set schedule.warmup=0"
+                          " --set train.on_divergence=stop");
+  INFO(made.text);
+  CHECK(made.code == 1);
+  CHECK_THAT(made.text, Catch::Contains("table.json: 0 runs done, 2 failed") &&
+                            Catch::Contains("cloze: error: 2 of 2 fine-tunings have failed, the first of them ") &&
+                            Catch::Contains("training has diverged"));
+}
+
 TEST_CASE("a fine-tuned run that was moved finds its rows, and evaluate prints the figures of its test part",
           "[cli][tasks]") {
   auto& w = task_world();
@@ -562,6 +646,28 @@ TEST_CASE("a fine-tuning that diverged ends, and its predictions are refused", "
   check_refused("predict " + run + " " + w.dir / "test.tsv --json", 1, refusal);
 }
 
+TEST_CASE("a fine-tuning whose losses leave every range is said to have diverged, and stops where it should",
+          "[cli][tasks]") {
+  auto& w = task_world();
+  const auto events = w.dir / "events";
+  const auto tune = [&](const std::string& name, const std::string& more) {
+    return cloze("finetune " + world().run + " " + w.task + " --like google-bert --run " + (w.dir / name) +
+                 " --hook 'cat >> " + events + "' --set optimizer.learning_rate=30 --set schedule.warmup=0 " +
+                 "--set train.batch_size=8 --set train.budget.steps=6 " + more);
+  };
+  const std::string said = ", far above 0.6931, that of guessing evenly: training has diverged; start again";
+  const auto warned = tune("warned", "");
+  INFO(warned.text);
+  CHECK(warned.code == 0);
+  CHECK_THAT(warned.text, Catch::Contains(said));
+  CHECK_THAT(read_file(events), Catch::Contains("\"event\":\"diverged\"") && Catch::Contains("\"stops\":false"));
+  const auto stopped = tune("stopped", "--set train.on_divergence=stop");
+  INFO(stopped.text);
+  CHECK(stopped.code == 3);
+  CHECK_THAT(stopped.text, Catch::Contains(said));
+  CHECK_THAT(read_file(events), Catch::Contains("\"stops\":true"));
+}
+
 TEST_CASE("what fine-tuning and its runs cannot do is refused in a sentence", "[cli][tasks]") {
   auto& w = task_world();
   const auto& base = world().run;
@@ -596,6 +702,9 @@ TEST_CASE("what fine-tuning and its runs cannot do is refused in a sentence", "[
                 "there is no recipe 'bert'");
   check_refused("finetune " + base + " " + w.task + " --set train.batchsize=3 --run " + (w.dir / "a"), 2,
                 "did you mean 'train.batch_size'?");
+  check_refused("finetune " + base + " " + w.task + " --set data.max_seq_length=32 --run " + (w.dir / "a"), 2,
+                "--set data.max_seq_length=32: changes nothing of a fine-tuning: the rows are as long as "
+                "task.max_length cuts them; set that");
   check_refused("finetune " + base + " " + w.task + " --set task.metric=f7 --run " + (w.dir / "a"), 2,
                 "'metric' is f7, and the figures of its valid part are accuracy");
   CHECK_FALSE(fs::exists(w.dir / "a"));

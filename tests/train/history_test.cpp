@@ -88,6 +88,54 @@ TEST_CASE("of a history with more keys than any config, some are read", "[train]
   CHECK(told.changes[0].keys.size() == 1000);
 }
 
+TEST_CASE("a run without a step left takes no change of its steps, and may be measured and ended otherwise",
+          "[train][history][resume]") {
+  TempDir dir;
+  const auto config = steady_run(dir, 8);
+  const auto run = dir / "run";
+  pretrain(config, {.run = run});
+  const auto resume = [&](RunConfig changed) {
+    return pretrain(changed, {.run = run, .resume = true, .overwrite_config = true});
+  };
+  const auto before = read_file(run + "/run.yaml");
+  auto faster = config;
+  faster.optimizer.learning_rate = 0.001;
+  const auto refusal = run +
+                       ": has no step left after step 8, so that nothing would be trained with these changes; raise "
+                       "train.budget as well, or train a new run with them:\n  optimizer.learning_rate: 0.003 -> 0.001";
+  CHECK_THROWS_WITH(resume(faster), refusal);
+  auto shorter = config;
+  shorter.train.budget.steps = 6;
+  CHECK_THROWS_WITH(resume(shorter), Catch::Contains("train.budget.steps: 8 -> 6"));
+  CHECK(read_file(run + "/run.yaml") == before);
+  CHECK(history_of(recorded(run)).changes.empty());
+  auto measured = config;
+  measured.evaluation.sequences = 32;
+  CHECK(resume(measured).steps == 8);
+  faster.train.budget.steps = 10;
+  CHECK(resume(faster).steps == 10);
+  auto patient = faster;  // its patience is over at step 3
+  patient.evaluation.every = patient.evaluation.patience = 1;
+  patient.optimizer.learning_rate = 0;
+  patient.train.budget.steps = 12;
+  const auto stopped = dir / "stopped";
+  const auto end = pretrain(patient, {.run = stopped}).steps;
+  CHECK(end < 12);
+  patient.optimizer.weight_decay = 0.5;
+  CHECK_THROWS_WITH(pretrain(patient, {.run = stopped, .resume = true, .overwrite_config = true}),
+                    Catch::Contains("has no step left after step "));
+}
+
+TEST_CASE("a budget that is used up ends a run that was stopped before", "[train][history][resume]") {
+  TempDir dir;
+  auto config = steady_run(dir, 8);
+  config.checkpoint.every = 4;
+  pretrain(config, {.run = dir / "run"});
+  fs::remove_all(dir / "run/step-00000008");  // as where it was killed after step 4
+  config.train.budget.steps = 4;
+  CHECK(pretrain(config, {.run = dir / "run", .resume = true}).steps == 4);
+}
+
 TEST_CASE("what was changed counts from the checkpoint that a run goes on from, where later ones are lost",
           "[train][history][resume]") {
   TempDir dir;
@@ -95,9 +143,10 @@ TEST_CASE("what was changed counts from the checkpoint that a run goes on from, 
   config.checkpoint.every = 4;
   pretrain(config, {.run = dir / "run"});
   config.optimizer.learning_rate = 0.001;
+  config.train.budget.steps = 12;
   pretrain(config, {.run = dir / "run", .resume = true, .overwrite_config = true});
   CHECK(history_of(recorded(dir / "run")).changes.at(0).step == 8);
-  fs::remove_all(dir / "run/step-00000008");
+  for (const auto* later : {"run/step-00000008", "run/step-00000012"}) fs::remove_all(dir / later);
   pretrain(config, {.run = dir / "run", .resume = true});
   CHECK(history_of(recorded(dir / "run")).changes.at(0).step == 4);
 }
