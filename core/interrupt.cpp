@@ -83,6 +83,13 @@ void on_signal(int signal) {
   _exit(128 + signal);
 }
 
+/// The end of a program whose output nobody reads any more: as without a handler, and nothing is left half written.
+void on_closed_pipe(int signal) {
+  remove_doomed();
+  ::signal(signal, SIG_DFL);
+  raise(signal);
+}
+
 void listen() {
   struct sigaction action{};
   action.sa_handler = on_signal;
@@ -127,6 +134,9 @@ void install_interrupt_handlers() {
   state.owner = getpid();
   state.on_terminal = isatty(STDERR_FILENO) == 1;
   listen();
+  struct sigaction before{};
+  sigaction(SIGPIPE, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) signal(SIGPIPE, on_closed_pipe);
   signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit is reported by the write
 }
 

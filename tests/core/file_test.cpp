@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -204,6 +205,25 @@ TEST_CASE("a signal that ends the program removes the folder that is filled, but
   CHECK(wait_for(child) == 128 + SIGTERM);
   CHECK(fs::exists(dir / "other"));
   CHECK(std::distance(fs::directory_iterator(dir.path), fs::directory_iterator{}) == 1);
+}
+
+TEST_CASE("a pipe that nobody reads any more ends the program as ever, and nothing is left half written",
+          "[core][file]") {
+  TempDir dir;
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGPIPE, SIG_DFL);
+    install_interrupt_handlers();
+    const StagedFolder staged(dir / "final");
+    write_atomic(staged.path() + "/a", "x");
+    std::array<int, 2> ends{};
+    if (pipe(ends.data()) != 0) _exit(1);
+    close(ends[0]);
+    [[maybe_unused]] const auto written = write(ends[1], "x", 1);
+    _exit(2);
+  }
+  CHECK(wait_for(child) == 128 + SIGPIPE);
+  CHECK(fs::is_empty(dir.path));
 }
 
 TEST_CASE("a staged folder that the system does not remove is named", "[core][file]") {
