@@ -352,10 +352,23 @@ std::vector<SuiteTarget> chosen_targets(const RunSelection& selection) {
   return targets;
 }
 
-int evaluate(const SuitePlan& plan) {
-  const auto planned = planned_targets(plan);
+std::vector<SuiteTarget> checkpoint_targets(const std::string& run) {
+  std::vector<SuiteTarget> targets;
+  for (const auto& checkpoint : all_checkpoints_of(run)) targets.push_back({.run = run, .checkpoint = checkpoint});
+  return targets;
+}
+
+int evaluate(const SuitePlan& given) {
+  auto plan = given;
+  const auto first = planned_targets(plan);
   SuiteProgress progress{.plan = plan, .output = SuiteOutput(plan.request.out)};
-  for (const auto& one : planned) evaluate_target(progress, one);
+  for (const auto& one : first) evaluate_target(progress, one);
+  const bool of_checkpoints = plan.selection.all_checkpoints && !plan.is_composite;
+  // A run that trains may have removed all of them meanwhile.
+  for (int looks = 1; of_checkpoints && progress.results.empty() && looks < most_looks; ++looks) {
+    plan.targets = checkpoint_targets(plan.selection.runs[0]);
+    for (const auto& one : planned_targets(plan)) evaluate_target(progress, one);
+  }
   const bool any = std::ranges::any_of(progress.results, [](const auto& one) { return !one.results.empty(); });
   require<DataError>(any || (plan.is_composite && !progress.has_failed), plan.nothing);
   if (plan.conclude) plan.conclude(progress.results, progress.output);
@@ -480,10 +493,7 @@ int evaluate_suites(const RunSelection& selection, const SuiteRequest& request) 
   const auto options = options_of(request);
   std::vector<SurprisalCurves> curves(suites.size());
   SuitePlan plan{.selection = selection, .request = request, .targets = {}, .jobs = {}};
-  if (!selection.all_checkpoints) plan.targets = chosen_targets(selection);
-  if (selection.all_checkpoints)
-    for (const auto& checkpoint : all_checkpoints_of(selection.runs[0]))
-      plan.targets.push_back({.run = selection.runs[0], .checkpoint = checkpoint});
+  plan.targets = selection.all_checkpoints ? checkpoint_targets(selection.runs[0]) : chosen_targets(selection);
   for (size_t s = 0; s < suites.size(); ++s) plan.jobs.push_back(job_of(suites[s], options, curves[s]));
   plan.conclude = [&](std::vector<CheckpointResults>& all, SuiteOutput& output) {
     for (size_t s = 0; s < suites.size() && selection.all_checkpoints; ++s)

@@ -47,6 +47,9 @@ struct SuiteTarget {
 /// The chosen checkpoint of each run; of several runs a damaged one as it is named, which fails where it is opened.
 std::vector<SuiteTarget> chosen_targets(const RunSelection& selection);
 
+/// Every checkpoint of a run.
+std::vector<SuiteTarget> checkpoint_targets(const std::string& run);
+
 /// What runs are evaluated on under one name: a suite, or BabyLM's data.
 struct SuiteJob {
   std::string name;
