@@ -102,6 +102,11 @@ void keep_common(EvaluationConfig& evaluation, const std::vector<EvaluatedRun>& 
                        "; name an objective for both, such as --objective mlm:0.15");
 }
 
+/// Keys of `evaluation` that are of a training.
+const std::vector<std::string> keys_of_training{"evaluation.every",       "evaluation.points",
+                                                "evaluation.patience",    "evaluation.suites",
+                                                "evaluation.suite_every", "evaluation.suite_items"};
+
 /// The evaluation of all runs: that of the first run, with the changes of the request. An objective by which not all
 /// runs are scored is left out and logged. Throws ConfigError if none is left.
 EvaluationConfig common_evaluation(const EvaluationRequest& c, const std::vector<EvaluatedRun>& runs) {
@@ -109,6 +114,10 @@ EvaluationConfig common_evaluation(const EvaluationRequest& c, const std::vector
   for (const auto& change : c.set) {
     require<ConfigError>(change.rfind("evaluation.", 0) == 0, "--set ", change,
                          ": evaluate accepts keys of `evaluation` only, such as --set evaluation.seed=2");
+    const auto key = change.substr(0, change.find('='));
+    const bool is_of_training = contains(keys_of_training, key);
+    require<ConfigError>(!is_of_training, "--set ", change,
+                         ": says when a run is evaluated while it trains, and changes nothing here; leave it out");
     named = named || change.rfind("evaluation.objectives", 0) == 0;
     sized = sized || change.rfind("evaluation.max_seq_length=", 0) == 0;
   }

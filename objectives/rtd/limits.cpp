@@ -19,6 +19,10 @@ std::string RtdConfig::prediction() const {
 
 void RtdConfig::check(const ObjectiveSetting& in, Limits& limits) const {
   mlm.check_maskings("rtd.mlm", in, limits);
+  limits.forbid(
+      mlm.weight != 1 || mlm.from_step != 0 || mlm.until_step != 0,
+      "rtd.mlm is the generator's, which is trained as long as rtd is, with the weight generator_weight; leave "
+      "out weight, from_step and until_step of mlm");
   require_bidirectional(kind, in, limits);
   limits.forbid(in.backbone().is_decoder(), "rtd needs a bidirectional generator; set model.architecture: encoder");
   const bool same_shape = replace_by == ReplaceBy::generator && generator_hidden_size == 1 && generator_layers == 1 &&

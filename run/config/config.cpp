@@ -86,7 +86,16 @@ void check_probe(const RunConfig& c, Limits& limits) {
 
 /// A run is fine-tuned on one task, with one head of it, and its rows are those of the task whatever its phases.
 void check_task(const RunConfig& c, Limits& limits) {
-  if (c.task.name.empty()) return;
+  const auto& task = c.task;
+  const bool has_rows = std::ranges::any_of(c.objectives, [](const auto& one) { return task_head_of(one) != nullptr; });
+  limits.forbid(c.data.drop_last && !has_rows,
+                "data.drop_last is of the items of a task, and the rows of a text go on over its epochs; leave it out");
+  if (task.name.empty()) {
+    limits.forbid(!concat(task.file, task.like, task.metric, task.fingerprint).empty(),
+                  "the section task is of a fine-tuned run, and task.name is empty; leave it out, or fine-tune with "
+                  "`cloze finetune`");
+    return;
+  }
   const bool has_head = !c.objectives.empty() && task_head_of(c.objectives[0]);
   limits.forbid(!has_head, "task.name is ", c.task.name,
                 ", and objectives have no head of a task; leave them as `cloze finetune` makes them");

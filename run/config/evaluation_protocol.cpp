@@ -60,6 +60,10 @@ Objectives row_objectives(const ObjectiveConfig& objective) {
 
 std::vector<std::string> evaluation_errors(const RunConfig& config) {
   std::vector<std::string> broken;
+  constexpr int64_t shortest_row = 4;
+  if (const auto length = config.evaluation.max_seq_length; length > 0 && length < shortest_row)
+    return {concat("evaluation.max_seq_length ", length, " leaves no room for text; give at least ", shortest_row,
+                   ", or 0 for data.max_seq_length")};
   std::set<std::string> heads, kinds, named;
   for (const auto& own : config.objectives) {
     heads.insert(head_of(own));
