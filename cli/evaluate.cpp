@@ -168,7 +168,7 @@ CLI::Option* add_texts(CLI::App& verb, EvaluateCommand& command) {
       ->group(group);
   verb.add_option("--field", command.field, "jsonl: key of the text in --text")
       ->needs(text)
-      ->default_str(ReaderOptions().field)
+      ->default_str(default_field)
       ->group(group);
   verb.add_option("--columns", command.columns,
                   "pairs: NAME,NAME, the source and target columns by the header line of each file of --text; in JSON "

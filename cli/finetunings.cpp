@@ -38,7 +38,7 @@ nlohmann::json write_tables(const std::string& folder, const std::vector<Table>&
     latex += to_latex(table) + "\n";
     all.push_back(to_json(table));
   }
-  for (const auto& note : notes) markdown += "- " + note + "\n";
+  for (const auto& note : notes) markdown += "- " + escaped_markdown(note) + "\n";
   latex += to_latex(notes);
   const nlohmann::json fields{{"tables", all}, {"notes", notes}};
   write_atomic(folder + "/table.md", markdown);

@@ -82,19 +82,35 @@ void add_text_options(CLI::App& verb, PrepareOptions& options) {
              "JSON lines, "
              "or a second file with --target)");
   verb.add_option("--target", options.targets, "pairs: target files, aligned line by line with the sources");
-  verb.add_option(
-          "--field", options.field,
+  verb.add_option("--exclude", options.exclude,
+                  "leave out files by name or path, or by that of a folder: '*.json', 'old/*', drafts; may be repeated")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
+  const auto add = [&options](const std::vector<std::string>& given) {
+    for (const auto& one : given) add_field(options, one);
+  };
+  verb.add_option_function<std::vector<std::string>>(
+          "--field", add,
           "jsonl: key of the text, meta.text for one of an inner object or of the objects of a list; csv, tsv: name of "
-          "its column, of arrow and parquet also a part of it; pairs in JSON lines: both keys, source,target")
-      ->default_str(ReaderOptions().field);
+          "its column, of arrow and parquet also a part of it; pairs in JSON lines: both keys, source,target; one for "
+          "each kind of files: --field csv:text --field jsonl:content")
+      ->type_name("[KIND:]NAME")
+      ->allow_extra_args(false)
+      ->default_str(default_field);
   verb.add_option("--columns", options.columns,
                   "pairs: NAME,NAME, the source and target columns by the header line of each file; in JSON lines, the "
                   "two keys");
   add_choice(verb, "document", options.document,
              "text and lines: a document is a whole file, the lines up to an empty one, or every line");
+  verb.add_option("--encoding", options.encoding,
+                  "of lines that are not UTF-8, by the names of iconv: latin1, cp1252, shift_jis")
+      ->type_name("NAME");
   add_choice(verb, "invalid-utf8", options.invalid_utf8, "invalid UTF-8: replace (and count) or refuse");
+  verb.add_flag("--skip-null", options.skip_null,
+                "jsonl: leave out objects whose text is null (and count them) instead of refusing them");
   verb.add_flag("--skip-unreadable", options.skip_unreadable,
-                "leave out files that are no text (and name them) instead of refusing them all");
+                "leave out files that are no text, or text in another encoding (and name them), instead of refusing "
+                "them all");
 }
 
 /// The model that --for names: itself, or that of a config, `bert/tiny`.

@@ -4,11 +4,22 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/shown_character.h"
+
 namespace cloze {
 
 namespace {
 
-/// Bytes of the character of UTF-8 that begins at `at`; 0 where none does, and for one that controls a terminal.
+/// Whether a character of three bytes is none that text shows: a line or paragraph separator, one that turns the
+/// direction of what follows (U+202A to U+202E, U+2066 to U+2069), or no character (U+FFFE, U+FFFF).
+bool turns_or_ends_text(int first, int second, int third) {
+  return (first == 0xE2 && second == 0x80 && third >= 0xA8 && third <= 0xAE) ||
+         (first == 0xE2 && second == 0x81 && third >= 0xA6 && third <= 0xA9) ||
+         (first == 0xEF && second == 0xBF && third >= 0xBE);
+}
+
+}  // namespace
+
 size_t bytes_of_character(const std::string& text, size_t at) {
   const auto byte = [&](size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0; };
   const int lead = byte(0), second = byte(1);
@@ -19,10 +30,9 @@ size_t bytes_of_character(const std::string& text, size_t at) {
   const bool is_control = lead == 0xC2 && second < 0xA0;
   const bool is_overlong = lead < 0xC2 || (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
   const bool is_no_code = (lead == 0xED && second > 0x9F) || (lead == 0xF4 && second > 0x8F) || lead > 0xF4;
-  return is_control || is_overlong || is_no_code ? 0 : bytes;
+  const bool is_hidden = bytes == 3 && turns_or_ends_text(lead, second, byte(2));
+  return is_control || is_overlong || is_no_code || is_hidden ? 0 : bytes;
 }
-
-}  // namespace
 
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
   constexpr size_t longest = 100;

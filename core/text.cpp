@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/log.h"
+#include "core/shown_character.h"
 
 namespace cloze {
 
@@ -171,18 +172,55 @@ std::string in_one_line(const std::string& text) {
   return line;
 }
 
+namespace {
+
+/// Whether a spreadsheet would run a cell as a formula.
+bool is_formula(const std::string& cell) {
+  return cell.size() > 1 && std::string_view("=+-@\t\r").find(cell[0]) != std::string_view::npos &&
+         !is_plain_number(cell);
+}
+
+}  // namespace
+
+std::string escaped_tsv(const std::string& cell) {
+  const auto line = in_one_line(cell);
+  return is_formula(line) ? "'" + line : line;
+}
+
+std::string unescaped_tsv(const std::string& cell) {
+  return cell.starts_with('\'') && is_formula(cell.substr(1)) ? cell.substr(1) : cell;
+}
+
 std::string escaped_csv(const std::string& cell) {
-  const bool is_formula = !cell.empty() && std::string_view("=+-@\t\r").find(cell[0]) != std::string_view::npos;
-  const auto text = is_formula && !is_plain_number(cell) ? "'" + cell : cell;
+  const auto text = is_formula(cell) ? "'" + cell : cell;
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
   return quoted + "\"";
 }
 
+namespace {
+
+/// A text in one line, with U+FFFD for bytes that are not UTF-8 and for characters that hide or turn what follows.
+std::string plain_line(const std::string& text) {
+  std::string line;
+  for (size_t at = 0; at < text.size();) {
+    const auto bytes = bytes_of_character(text, at);
+    const bool is_control = static_cast<unsigned char>(text[at]) < 0x20 || text[at] == 0x7F;
+    if (bytes > 0)
+      line.append(text, at, bytes);
+    else if (is_control || begins_character(text[at]))
+      line += is_control ? " " : "\uFFFD";
+    at += std::max<size_t>(bytes, 1);
+  }
+  return line;
+}
+
+}  // namespace
+
 std::string escaped_latex(const std::string& text) {
   std::string out;
-  for (const char c : in_one_line(text)) out += latex_of(c);
+  for (const char c : plain_line(text)) out += latex_of(c);
   // After the end of a row, \\ and \midrule would take these for their own: [1ex] and *.
   if (!out.empty() && (out[0] == '[' || out[0] == '*')) out = "{" + out.substr(0, 1) + "}" + out.substr(1);
   return out;
@@ -190,13 +228,13 @@ std::string escaped_latex(const std::string& text) {
 
 std::string escaped_markdown(const std::string& text) {
   std::string out;
-  for (const char c : in_one_line(text)) out += markdown_of(c);
+  for (const char c : plain_line(text)) out += markdown_of(c);
   return out;
 }
 
 std::string escaped_html(const std::string& text) {
   std::string out;
-  for (const char c : text) switch (c) {
+  for (const char c : plain_line(text)) switch (c) {
       case '&':
         out += "&amp;";
         break;
@@ -213,7 +251,7 @@ std::string escaped_html(const std::string& text) {
         out += "&#39;";
         break;
       default:
-        out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+        out += c;
     }
   return out;
 }

@@ -10,6 +10,8 @@
 #include "core/file.h"
 #include "core/fingerprint.h"
 #include "core/json.h"
+#include "core/lfs_pointer.h"
+#include "core/log.h"
 
 namespace cloze {
 
@@ -20,6 +22,17 @@ namespace {
 
 constexpr const char* files_of_transformers[] = {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
                                                  "chat_template.jinja"};
+
+/// Whether a file is a link that leads out of its folder, other than into the blobs of the hub's cache. What it leads
+/// to would be published with the files of a tokenizer, which are kept as they are.
+bool leads_elsewhere(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_symlink(path, error)) return false;
+  const auto folder = fs::canonical(path, error).parent_path();
+  const bool is_out = folder != fs::canonical(path.parent_path(), error) && folder.filename() != "blobs";
+  if (is_out) log_warning("data", concat(path.string(), ": is a link to another folder; it is read, and not kept"));
+  return is_out;
+}
 
 Json read_object(const std::string& path) {
   const auto text = read_tokenizer_file(path);
@@ -300,7 +313,8 @@ FolderFacts facts_of_transformers(const fs::path& folder) {
   if (extras.family) read_family_rules(files, *extras.family, folder_facts);
   if (extras.belongs_to_model && files.has("tokenizer.json"))
     for (const auto* name : files_of_transformers)
-      if (files.has(name)) extras.kept[name] = read_tokenizer_file(files.path(name));
+      if (files.has(name) && !leads_elsewhere(files.path(name)))
+        extras.kept[name] = read_tokenizer_file(files.path(name));
   return folder_facts;
 }
 
@@ -313,6 +327,7 @@ FolderFacts read_tokenizer_facts(const std::string& folder) {
 
 std::string read_tokenizer_file(const std::string& path) {
   constexpr uint64_t max_bytes = 256 << 20;
+  require_no_pointer(path);
   try {
     return read_text(path, max_bytes);
   } catch (const DataError&) {

@@ -22,7 +22,7 @@ GeneratedPairs pairs_of_texts(const EvaluationRequest& c, const EvaluationTexts&
   DocumentReader reader({.inputs = texts.sources,
                          .targets = texts.targets,
                          .format = TextFormat::pairs,
-                         .field = c.field.value_or(ReaderOptions().field),
+                         .field = c.field,
                          .columns = c.columns});
   for (RawDocument pair; static_cast<int64_t>(pairs.sources.size()) < max_pairs && reader.next(pair);) {
     pairs.sources.push_back(pair.lines[0]);

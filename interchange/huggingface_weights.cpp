@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/lfs_pointer.h"
 #include "core/log.h"
 #include "core/tensor/safetensors.h"
 #include "interchange/huggingface/json_file.h"
@@ -24,6 +25,7 @@ namespace {
 using Weights = std::map<std::string, at::Tensor>;
 
 Weights read_file(const std::string& path) {
+  require_no_pointer(path);
   if (path.ends_with(".bin")) return read_torch_pickle(path);
   const auto stored = SafeTensors::open(path);
   Weights weights;

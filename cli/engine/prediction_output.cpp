@@ -6,6 +6,7 @@
 
 #include "cli/engine/parts.h"
 #include "core/json.h"
+#include "core/shown_character.h"
 #include "core/text.h"
 #include "data/reading/byte_source.h"
 #include "data/reading/table_reader.h"
@@ -70,8 +71,7 @@ PredictionOutput::PredictionOutput(const PredictCommand& command, const std::str
 }
 
 std::string PredictionOutput::cell(const std::string& text) const {
-  const auto in_line = in_one_line(text);
-  return form_ == Form::csv ? csv_cell(in_line, separator_) : in_line;
+  return form_ == Form::csv ? csv_cell(in_one_line(text), separator_) : escaped_tsv(text);
 }
 
 bool PredictionOutput::read_record() {

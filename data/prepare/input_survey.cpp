@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,9 +15,13 @@
 #include "core/log.h"
 #include "core/spelling.h"
 #include "core/text.h"
+#include "data/prepare/input_files.h"
+#include "data/reading/columns.h"
+#include "data/reading/decoder.h"
 #include "data/reading/line_reader.h"
 #include "data/reading/table_reader.h"
 #include "data/reading/text_lines.h"
+#include "data/tokenizers/utf8.h"
 
 namespace cloze {
 
@@ -121,11 +126,6 @@ const char* way_out_of(const std::string& kind) {
              : "write its text as JSON lines, or as pairs with --format pairs";
 }
 
-/// Whether a file has a path that a walk of this folder gives it.
-bool is_in(const std::string& file, const std::string& folder) {
-  return file.starts_with(folder.ends_with("/") ? folder : folder + "/");
-}
-
 /// Whether the first lines of a file are lines of text.
 bool begins_as_text(const std::string& file) {
   constexpr int looked_at = 50;
@@ -224,11 +224,11 @@ class FileSurvey {
     SurveyedFile surveyed_file{.path = file, .kind = name_in_list(options_.format)};
     if (!can_be_read_again(file)) return surveyed_file;
     try {
-      const auto field = options_.field.value_or(ReaderOptions().field);
       const bool decides = options_.format == TextFormat::automatic;
-      const auto format = decides ? format_of(file, field) : options_.format;
+      const auto format = decides ? format_of(file, reader_of(options_)) : options_.format;
       surveyed_file.kind = name_in_list(format);
       if (!begins(file, format)) surveyed_file.kind = "empty";
+      if (options_.skip_unreadable && !table_format_of(file)) require_encoding(file);
       if (decides && format == TextFormat::text && surveyed_file.kind == "text") look_at_prose(surveyed_file);
     } catch (const NotText& refusal) {
       surveyed_file.kind = refusal.kind;
@@ -253,11 +253,28 @@ class FileSurvey {
     return DocumentReader(of_one).next(document);
   }
 
+  /// Throws DataError for a file in another encoding, in which more is not UTF-8 than is beyond ASCII, or, where such
+  /// bytes are refused, anything.
+  void require_encoding(const std::string& file) const {
+    std::optional<Decoder> decoder;
+    if (!options_.encoding.empty()) decoder.emplace(options_.encoding);
+    LineReader lines(file, LoneReturn::ends_line);
+    uint64_t invalid = 0, others = 0, first = 0;
+    for (std::string_view line; lines.next(line);) {
+      const auto text = decoder ? decoder->utf8(line) : line;
+      const auto whole = replace_invalid_utf8(text, invalid);
+      if (invalid > 0 && first == 0) first = lines.number;
+      others += static_cast<uint64_t>(std::ranges::count_if(whole, [](char c) { return (c & 0xC0) == 0xC0; }));
+    }
+    const uint64_t allowed = options_.invalid_utf8 == InvalidUtf8::refuse ? 0 : others - invalid;  // others: U+FFFD too
+    require<DataError>(invalid <= allowed, file, ":", first, ": is not UTF-8; name its encoding with --encoding");
+  }
+
   void look_at_prose(SurveyedFile& surveyed_file) const {
     const auto like = likeness_of(surveyed_file.path);
     if (like.kind.empty()) return;
     const bool is_table = is_named_table(surveyed_file.path);
-    if (is_table && (options_.field || !is_named(surveyed_file.path))) {
+    if (is_table && (options_.field || !options_.fields.empty() || !is_named(surveyed_file.path))) {
       surveyed_file.kind = uncompressed_name(surveyed_file.path).ends_with(".tsv") ? "TSV" : "CSV";
       begins(surveyed_file.path, TextFormat::csv);  // says which columns there are
     }

@@ -17,6 +17,7 @@
 #include "core/text.h"
 #include "data/prepare/encode_pass.h"
 #include "data/store/manifest.h"
+#include "data/prepare/input_files.h"
 #include "data/prepare/input_survey.h"
 #include "data/reading/line_reader.h"
 #include "data/prepare/split.h"
@@ -154,8 +155,14 @@ std::array<std::vector<std::string>*, 4> inputs_of(PrepareOptions& options) {
 /// The options with inputs that are files. Folders do not stand for what is made in `out`.
 PrepareOptions with_files(PrepareOptions options, const std::string& out) {
   const std::vector<std::string> own{out, partial_of(out), replaced_folder(out)};
-  for (auto* inputs : inputs_of(options))
-    if (!inputs->empty()) *inputs = expand_inputs(*inputs, own);
+  for (auto* inputs : inputs_of(options)) {
+    if (inputs->empty()) continue;
+    const auto given = *inputs;
+    *inputs = expand_inputs(given, own);
+    leave_out(*inputs, given, options.exclude);
+    leave_out_cards(*inputs, given);
+    if (!options.for_scoring) warn_of_parts(*inputs, given);
+  }
   return options;
 }
 

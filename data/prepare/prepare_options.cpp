@@ -1,11 +1,14 @@
 #include "data/prepare/prepare_options.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/contains.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "data/reading/decoder.h"
 #include "data/reading/table_reader.h"
 #include "data/store/manifest.h"
 #include "data/tokenizers/families.h"
@@ -36,7 +39,8 @@ void check_columns(const PrepareOptions& o) {
                        "', must be two names with a comma between them: --columns sentence1,sentence2");
   require<ConfigError>((o.format == TextFormat::pairs && o.targets.empty()),
                        "--columns names both sides of pairs in one line; add --format pairs, and leave --target out");
-  require<ConfigError>(!o.field, "--columns and --field both name the keys of pairs; leave --field out");
+  require<ConfigError>(!o.field && o.fields.empty(),
+                       "--columns and --field both name the keys of pairs; leave --field out");
 }
 
 /// --document, which formats of records leave nothing to say.
@@ -107,21 +111,59 @@ void check_options(const PrepareOptions& o) {
   check_columns(o);
   check_document(o);
   check_training(o);
+  if (!o.encoding.empty()) Decoder{o.encoding};
   require<ConfigError>(o.threads >= 0 && o.threads <= 1024, "--threads is ", o.threads, ", must be in [0, 1024]");
+}
+
+namespace {
+
+constexpr std::array formats_with_fields{TextFormat::jsonl, TextFormat::csv, TextFormat::tsv, TextFormat::arrow,
+                                         TextFormat::parquet};
+
+/// Whether a file of the text may be one of which this is asked.
+template <class Is>
+bool any_file(const PrepareOptions& o, const Is& is) {
+  const auto may_be = [&](const std::string& file) { return !can_be_read_again(file) || is(file); };
+  return std::ranges::any_of(o.inputs, may_be) || std::ranges::any_of(o.valid_inputs, may_be);
+}
+
+/// Throws ConfigError for a --field of files of a format that the text has not.
+void check_fields(const PrepareOptions& o) {
+  for (const auto& [format, name] : o.fields) {
+    const bool decides = o.format == TextFormat::automatic;
+    const bool any = decides ? any_file(o, [&](const auto& file) { return format_of(file, reader_of(o)) == format; })
+                             : o.format == format;
+    require<ConfigError>(any, "--field is '", name_of(format), ":", name, "', and none of the text is ",
+                         name_of(format), "; leave it out");
+  }
+}
+
+}  // namespace
+
+void add_field(PrepareOptions& options, const std::string& given) {
+  const auto colon = std::min(given.find(':'), given.size());
+  for (const auto format : formats_with_fields) {
+    if (colon == given.size() || given.substr(0, colon) != name_of(format)) continue;
+    const bool is_first = options.fields.emplace(format, given.substr(colon + 1)).second;
+    require<ConfigError>(is_first, "--field is given twice for ", name_of(format), "; leave one out");
+    return;
+  }
+  require<ConfigError>(!options.field, "--field is given twice, '", options.field.value_or(""), "' and '", given,
+                       "'; say of which files each is: --field csv:", options.field.value_or(""),
+                       " --field jsonl:", given);
+  options.field = given;
 }
 
 void check_field(const PrepareOptions& o) {
   using enum TextFormat;
-  const auto has_columns = [](TextFormat format) {
-    return format == jsonl || format == csv || format == tsv || format == arrow || format == parquet;
-  };
+  check_fields(o);
+  const auto has_columns = [](TextFormat format) { return contains(formats_with_fields, format); };
   if (!o.field || has_columns(o.format)) return;
   const auto has_keys = [&](const std::string& file) {
-    return !can_be_read_again(file) || is_named_table(file) || has_columns(format_of(file, *o.field));
+    return is_named_table(file) || has_columns(format_of(file, reader_of(o)));
   };
   const bool is_open = o.format == automatic || (o.format == pairs && o.targets.empty());
-  const bool any = is_open && (std::any_of(o.inputs.begin(), o.inputs.end(), has_keys) ||
-                               std::any_of(o.valid_inputs.begin(), o.valid_inputs.end(), has_keys));
+  const bool any = is_open && any_file(o, has_keys);
   require<ConfigError>(any, "--field is '", *o.field,
                        "', a key of JSON lines, and none of the text is JSON lines; leave --field out",
                        is_open ? ", or read the text as such with --format jsonl" : "");
@@ -129,11 +171,7 @@ void check_field(const PrepareOptions& o) {
 
 void check_document_unit(const PrepareOptions& o) {
   if (o.document == DocumentUnit::blank_line || o.format != TextFormat::automatic) return;
-  const auto is_text = [&](const std::string& file) {
-    return !can_be_read_again(file) || format_of(file, o.field.value_or(ReaderOptions().field)) == TextFormat::text;
-  };
-  const bool any = std::any_of(o.inputs.begin(), o.inputs.end(), is_text) ||
-                   std::any_of(o.valid_inputs.begin(), o.valid_inputs.end(), is_text);
+  const bool any = any_file(o, [&](const auto& file) { return format_of(file, reader_of(o)) == TextFormat::text; });
   require<ConfigError>(any, "--document is '", name_of(o.document),
                        "', which says what a document is in text and lines, and none of the text is either; leave "
                        "--document out");
@@ -144,9 +182,12 @@ ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::st
   return {.inputs = inputs,
           .targets = targets,
           .format = options.format,
-          .field = options.field.value_or(ReaderOptions().field),
+          .field = options.field,
+          .fields = options.fields,
           .columns = options.columns,
           .refuse_invalid_utf8 = options.invalid_utf8 == InvalidUtf8::refuse,
+          .encoding = options.encoding,
+          .skip_null = options.skip_null,
           .document = options.document};
 }
 
@@ -154,11 +195,14 @@ json made_from(const PrepareOptions& o, const std::string& given, const std::map
   const auto files = [&](const std::vector<std::string>& inputs) { return facts_of(inputs, spooled); };
   json j{{"inputs", files(o.inputs)},
          {"format", name_of(o.format)},
-         {"field", o.field.value_or(ReaderOptions().field)},
+         {"field", o.field.value_or(default_field)},
          {"held_out", o.held_out},
          {"invalid_utf8", name_of(o.invalid_utf8)}};
   if (o.dedup) j["dedup"] = true;
   if (o.document != DocumentUnit::blank_line) j["document"] = name_of(o.document);
+  for (const auto& [format, name] : o.fields) j["fields"][name_of(format)] = name;
+  if (!o.encoding.empty()) j["encoding"] = o.encoding;
+  if (o.skip_null) j["skip_null"] = true;
   if (!o.columns.empty()) j["columns"] = o.columns;
   if (!o.valid_inputs.empty()) j["valid_inputs"] = files(o.valid_inputs);
   if (!o.targets.empty()) j["targets"] = files(o.targets);

@@ -47,8 +47,10 @@ struct PrepareOptions {
   std::string out;      ///< the output folder
   TextFormat format = TextFormat::automatic;
   DocumentUnit document = DocumentUnit::blank_line;
-  std::optional<std::string> field{};  ///< jsonl: the key of the text, which is `text` where none is given;
-                                       ///< tables: its column; pairs in JSON lines: two keys, source,target
+  std::vector<std::string> exclude{};          ///< patterns of files that are left out: `*.json`, `old/*`
+  std::optional<std::string> field{};          ///< jsonl: the key of the text, which is `text` where none is given;
+                                               ///< tables: its column; pairs in JSON lines: two keys, source,target
+  std::map<TextFormat, std::string> fields{};  ///< of the files of a format, instead of `field`
   std::string
       columns;  ///< pairs: NAME,NAME, two columns of a table whose first line names them, or two keys of JSON lines
   std::string tokenizer;  ///< an existing tokenizer; empty: one is trained
@@ -64,6 +66,8 @@ struct PrepareOptions {
   double held_out = 0.01;  ///< share of the text, in documents chosen by a hash of their content
   bool dedup = false;  ///< remove duplicates and near-duplicates, and training documents that duplicate held-out ones
   InvalidUtf8 invalid_utf8 = InvalidUtf8::replace;
+  std::string encoding{};        ///< of lines that are not UTF-8, as iconv(1) names it; empty: they are invalid
+  bool skip_null = false;        ///< JSON lines whose text is null are left out, not refused
   bool skip_unreadable = false;  ///< files that are no text are left out, not refused
   int64_t threads = 0;           ///< 0: one for each core
   uint64_t seed = 1;
@@ -90,6 +94,10 @@ constexpr double default_coverage = 0.9995;
 /// Throws ConfigError for values out of range, and for options that contradict each other.
 void check_options(const PrepareOptions& options);
 
+/// A --field: NAME, or KIND:NAME for the files of a format, such as csv:text. Throws ConfigError for a second one of a
+/// kind.
+void add_field(PrepareOptions& options, const std::string& given);
+
 /// Throws ConfigError for a --field where no text has keys. Inputs: files and streams; the latter may have keys.
 void check_field(const PrepareOptions& options);
 
@@ -99,6 +107,9 @@ void check_document_unit(const PrepareOptions& options);
 /// How the text of `options` is read.
 ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::string>& inputs,
                         const std::vector<std::string>& targets);
+
+/// The same of no files in particular.
+inline ReaderOptions reader_of(const PrepareOptions& options) { return reader_of(options, {}, {}); }
 
 /// The options and inputs of a folder: equal ones give equal tokens. `given`: the fingerprint of `options.tokenizer`;
 /// empty without one. `spooled`: by the names of the inputs.

@@ -1,14 +1,10 @@
 #include "data/prepare/prepare.h"
 
 #include <cstdio>
-#include <filesystem>
 
 #include "core/log.h"
-#include "core/spelling.h"
 #include "core/text.h"
-#include "data/prepare/input_survey.h"
 #include "data/prepare/split.h"
-#include "data/reading/byte_source.h"
 
 namespace cloze {
 
@@ -63,16 +59,6 @@ void warn_of_rate(const PrepareOptions& options, const PrepareReport& report) {
                                         : "train one with --train, or name another --tokenizer"));
 }
 
-/// The command that converts a text of one byte a character, into another folder: its own may be the text.
-std::string conversion_of(const std::string& file) {
-  constexpr const char* filter = "iconv -f latin1 -t utf-8";
-  std::error_code ignored;  // of a stream, which is no file
-  const bool is_plain = std::filesystem::is_regular_file(file, ignored) && uncompressed_name(file) == file;
-  if (!is_plain) return concat("... | ", filter, " | ...");
-  const auto converted = name_elsewhere(file, {std::filesystem::path(file).parent_path().string()});
-  return concat("mkdir -p converted && ", filter, " ", shell_word(file), " > ", shell_word(converted));
-}
-
 /// Warns of bytes that were replaced, with the first of their lines.
 void warn_of_invalid_utf8(const PrepareOptions& options, const PrepareReport& report) {
   if (report.invalid_utf8 == 0) return;
@@ -80,8 +66,10 @@ void warn_of_invalid_utf8(const PrepareOptions& options, const PrepareReport& re
   const auto& [file, line] = report.first_invalid;
   log_warning("data", concat(counted(report.invalid_utf8, "invalid UTF-8 sequence"), is_one ? " was" : " were",
                              " replaced by U+FFFD, ", is_one ? "" : "the first ", "in ", file, ":", line,
-                             "; if the text has another encoding, convert it (Latin-1: ", conversion_of(file), ")",
-                             options.for_scoring ? "" : ", or have such lines refused with --invalid-utf8 refuse"));
+                             "; if the text has another encoding, ",
+                             options.for_scoring ? "convert it (iconv -f latin1 -t utf-8)"
+                                                 : "name it (--encoding latin1), or have such lines refused with "
+                                                   "--invalid-utf8 refuse"));
 }
 
 /// Warns of lines of JSON that were skipped, with the first of them.
@@ -94,14 +82,14 @@ void warn_of_skipped_lines(const PrepareReport& report) {
                              ": bytes that are not UTF-8, or an escaped half of a character; write the text as UTF-8"));
 }
 
-/// Warns of rows of tables that have no text, with the first of them.
+/// Warns of rows of tables, and of JSON lines, that have no text, with the first of them.
 void warn_of_null_rows(const PrepareReport& report) {
   if (report.null_rows == 0) return;
   const bool is_one = report.null_rows == 1;
   const auto& [file, row] = report.first_null;
-  log_warning("data", concat(counted(report.null_rows, "row"), is_one ? " of a table has" : " of tables have",
-                             " no text but null, ", is_one ? "" : "the first ", "in ", file, ":", row, ", and ",
-                             is_one ? "is" : "are", " left out"));
+  log_warning("data",
+              concat(counted(report.null_rows, "row"), is_one ? " has" : " have", " no text but null, ",
+                     is_one ? "" : "the first ", "in ", file, ":", row, ", and ", is_one ? "is" : "are", " left out"));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/interrupt.h"
+#include "core/lfs_pointer.h"
 #include "core/spelling.h"
 
 namespace cloze {
@@ -23,6 +24,7 @@ constexpr size_t gzip_block_bytes = 1 << 20;
 
 /// Refuses a file that is not compressed as its name says.
 [[noreturn]] void refuse_ending(const char* kind, const std::string& name) {
+  require_no_pointer(name);
   const auto plain = uncompressed_name(name);
   const auto command =
       plain.empty() || plain.ends_with('/') ? "" : ": mv -n " + shell_word(name) + " " + shell_word(plain);

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/process.h"
+#include "data/reading/line_reader.h"
 
 namespace cloze {
 
@@ -45,6 +46,12 @@ OpenColumn loaded_module(const ColumnSource& source) {
   return open;
 }
 
+/// Throws NotText for a file of another kind by its first bytes.
+void refuse_other_kind(const std::string& file) {
+  std::string_view line;
+  LineReader(file).next(line);
+}
+
 }  // namespace
 
 std::optional<TextFormat> table_format_of(const std::string& file) {
@@ -60,6 +67,7 @@ std::optional<TextFormat> table_format_of(const std::string& file) {
 }
 
 std::unique_ptr<ColumnReader> open_column(const ColumnSource& source) {
+  if (!table_format_of(source.file)) refuse_other_kind(source.file);
   static OpenColumn open = nullptr;
   if (!open) open = loaded_module(source);
   return open(source);

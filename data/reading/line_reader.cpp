@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "core/error.h"
+#include "core/lfs_pointer.h"
 #include "core/spelling.h"
 
 namespace cloze {
@@ -34,6 +35,7 @@ constexpr std::string_view of_utf32 = "iconv -f utf-32 -t utf-8", of_utf16 = "ic
 constexpr std::string_view arrow_remedy =
     "write its text as JSON lines (datasets: load_from_disk(FOLDER).to_json(FILE))";
 constexpr OtherKind other_kinds[] = {
+    {lfs_pointer, "a pointer of Git LFS", "get the file that it stands for: git lfs pull"},
     {"PAR1", "a Parquet table", "write its text as JSON lines (pandas: to_json with orient='records', lines=True)"},
     {"ARROW1", "an Arrow table", arrow_remedy},
     {"\xFF\xFF\xFF\xFF", "an Arrow table", arrow_remedy},

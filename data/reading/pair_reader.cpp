@@ -11,7 +11,7 @@ namespace cloze {
 
 PairReader::PairReader(const ReaderOptions& options, const std::string& targets)
     : columns_(options.columns),
-      field_(options.field),
+      field_(options.field.value_or("")),
       targets_(targets.empty() ? nullptr : std::make_unique<LineReader>(targets)) {}
 
 void PairReader::read(const LineReader& lines, std::string_view line, const Add& add) {

@@ -16,6 +16,7 @@
 #include "core/log.h"
 #include "core/text.h"
 #include "data/reading/columns.h"
+#include "data/reading/decoder.h"
 #include "data/reading/line_reader.h"
 #include "data/reading/pair_reader.h"
 #include "data/reading/table_reader.h"
@@ -76,16 +77,17 @@ bool names_column(const std::string& name, std::string_view first, const std::st
 
 /// A table by its name is one where its first line names the column of the text, and where a column was asked for, so
 /// that a wrong name is refused.
-TextFormat detect_format(const LineReader& lines, std::string_view first, const std::string& field) {
+TextFormat detect_format(const LineReader& lines, std::string_view first, const ReaderOptions& options) {
   const auto& name = lines.name;
   const auto plain = uncompressed_name(name);
   if (lines.is_json_list()) return TextFormat::jsonl;
   if (first.substr(0, 8) == "<doc id=") return TextFormat::wiki;
   if (plain.ends_with(".jsonl") || plain.ends_with(".ndjson")) return TextFormat::jsonl;
   if (!first.empty() && first[0] == '{' && nlohmann::json::accept(first)) return TextFormat::jsonl;
-  const bool is_asked_for = field != ReaderOptions().field;
-  if (!is_named_table(name) || !(is_asked_for || names_column(name, first, field))) return TextFormat::text;
-  return plain.ends_with(".tsv") ? TextFormat::tsv : TextFormat::csv;
+  if (!is_named_table(name)) return TextFormat::text;
+  const auto table = plain.ends_with(".tsv") ? TextFormat::tsv : TextFormat::csv;
+  const bool is_asked_for = options.field || options.fields.contains(table);
+  return is_asked_for || names_column(name, first, field_of(options, table)) ? table : TextFormat::text;
 }
 
 /// Whether Cloze made a folder, or is making it: prepared text, a run, or one of `own`.
@@ -150,12 +152,12 @@ struct FoundTexts {
   const nlohmann::json* other = nullptr;  ///< a value that is no text
 };
 
-/// Adds the texts at the end of a path in a value. A null in a list is no text.
+/// Adds the texts at the end of a path in a value. A null in a list is no text; one on the way is the value.
 void find_texts(const nlohmann::json& value, std::string_view path, bool in_list, FoundTexts& found) {
   if (value.is_array()) {
     found.has_key = found.has_key || path.empty();
     for (const auto& element : value) find_texts(element, path, true, found);
-  } else if (path.empty()) {
+  } else if (path.empty() || value.is_null()) {
     found.has_key = true;
     if (value.is_string())
       found.texts.push_back(&value.get_ref<const std::string&>());
@@ -240,13 +242,20 @@ uint64_t input_bytes(const std::vector<std::string>& inputs) {
   return total;
 }
 
-TextFormat format_of(const std::string& file, const std::string& field) {
+std::string field_of(const ReaderOptions& options, TextFormat format) {
+  const auto found = options.fields.find(format);
+  return found != options.fields.end() ? found->second : options.field.value_or(default_field);
+}
+
+TextFormat format_of(const std::string& file, const ReaderOptions& options) {
   if (const auto table = table_format_of(file)) return *table;
+  std::optional<Decoder> decoder;
+  if (!options.encoding.empty()) decoder.emplace(options.encoding);
   LineReader lines(file, LoneReturn::ends_line, UINT64_MAX, JsonList::as_objects);
   std::string_view line;
   while (lines.next(line))
-    if (!is_blank(line)) return detect_format(lines, line, field);
-  return detect_format(lines, "", field);
+    if (!is_blank(line)) return detect_format(lines, decoder ? decoder->utf8(line) : line, options);
+  return detect_format(lines, "", options);
 }
 
 struct DocumentReader::Impl {
@@ -257,6 +266,7 @@ struct DocumentReader::Impl {
   std::unique_ptr<PairReader> pairs;
   std::unique_ptr<TableReader> table;
   std::unique_ptr<ColumnReader> column;
+  std::unique_ptr<Decoder> decoder;
   ColumnRow row;
   uint64_t rows = 0;  // of `column` so far
   TextFormat format = TextFormat::automatic;
@@ -280,7 +290,7 @@ struct DocumentReader::Impl {
     in_document = false;
     rows = 0;
     if (format == TextFormat::arrow || format == TextFormat::parquet)
-      column = open_column({file, format, options.field});
+      column = open_column({file, format, field_of(options, format)});
     else
       lines = open_lines(file);
     return true;
@@ -305,7 +315,7 @@ struct DocumentReader::Impl {
       document.lines.emplace_back(text);
     } else {
       require<DataError>(!options.refuse_invalid_utf8, file, ":", number(), ": byte ", bad + 1,
-                         " of the line is not valid UTF-8; convert the text (iconv -f latin1 -t utf-8, if it is "
+                         " of the line is not valid UTF-8; name the encoding of the text (--encoding latin1, if it is "
                          "Latin-1), or let it be replaced with --invalid-utf8 replace");
       if (first_invalid.file.empty()) first_invalid = {.file = file, .number = number()};
       document.lines.push_back(replace_invalid_utf8(text, invalid));
@@ -315,13 +325,16 @@ struct DocumentReader::Impl {
 
   void add(std::string_view text, RawDocument& document) { add(text, document, file_name()); }
 
+  std::string_view decoded(std::string_view line) const { return decoder ? decoder->utf8(line) : line; }
+
   void add_pair(std::string_view source, std::string_view target, RawDocument& document) {
     if (is_blank(source) || is_blank(target)) {
       ++incomplete;
       return;
     }
     add(source, document);
-    add(target, document, pairs->target_file().empty() ? lines->name : pairs->target_file());
+    const auto file = pairs->target_file();
+    add(file.empty() ? target : decoded(target), document, file.empty() ? lines->name : file);
   }
 
   /// Reads one line; true if it completes a document, or starts the next.
@@ -394,19 +407,29 @@ struct DocumentReader::Impl {
       if (is_skipped(line)) return false;
       fail<DataError>(where, ": not a JSON object", json_line_fault(line), "; JSON lines have one object per line");
     }
-    const auto found = texts_at(object, options.field);
-    require<DataError>(found.has_key, where, ": has no key '", options.field, "'", remedy_of_line(object));
+    const auto field = field_of(options, format);
+    const auto found = texts_at(object, field);
+    require<DataError>(found.has_key, where, ": has no key '", field, "'", remedy_of_line(object));
+    if (found.other && found.other->is_null() && options.skip_null) {
+      count_null();
+      return false;
+    }
     if (found.other)
-      fail<DataError>(where, ": '", options.field, "' is ", kind_of(*found.other), ", not a text",
-                      remedy_of_line(object));
+      fail<DataError>(where, ": '", field, "' is ", kind_of(*found.other), ", not a text", remedy_of_line(object),
+                      found.other->is_null() ? " (--skip-null leaves such lines out)" : "");
     for (const auto* text : found.texts) add_lines(*text, where, document);
     return !document.lines.empty();
   }
 
   bool take_record(std::string_view line, RawDocument& document) {
-    if (!table) table = std::make_unique<TableReader>(lines->name, options.field, format == TextFormat::tsv);
+    if (!table)
+      table = std::make_unique<TableReader>(lines->name, field_of(options, format), format == TextFormat::tsv);
     if (const auto* text = table->read(line, lines->number)) add_lines(*text, lines->where(), document);
     return !document.lines.empty();
+  }
+
+  void count_null() {
+    if (nulls++ == 0) first_null = {.file = file_name(), .number = number()};
   }
 
   /// Reads a row of a column, whose texts are a document; false at the end of the file.
@@ -414,7 +437,7 @@ struct DocumentReader::Impl {
     if (interrupted) throw Interrupted("stopped while text was read; run the same command again");
     if (!column->next(row)) return false;
     ++rows;
-    if (row.texts.empty() && row.has_null && nulls++ == 0) first_null = {.file = file_name(), .number = rows};
+    if (row.texts.empty() && row.has_null) count_null();
     for (const auto& text : row.texts) {
       done_bytes += text.size();
       add_lines(text, where(), document);
@@ -450,9 +473,10 @@ struct DocumentReader::Impl {
         if (!document.lines.empty()) return true;  // the end of a file ends its document
         continue;
       }
+      line = decoded(line);
       if (format == TextFormat::automatic) {
         if (is_blank(line)) continue;
-        format = detect_format(*lines, line, options.field);
+        format = detect_format(*lines, line, options);
       }
       if (take(line, document)) return true;
       if (document.bytes > max_document) {
@@ -465,6 +489,7 @@ struct DocumentReader::Impl {
 
 DocumentReader::DocumentReader(const ReaderOptions& options) : impl_(std::make_unique<Impl>()) {
   impl_->options = options;
+  if (!options.encoding.empty()) impl_->decoder = std::make_unique<Decoder>(options.encoding);
   impl_->files = expand_inputs(options.inputs);
   if (!options.targets.empty()) impl_->options.targets = expand_inputs(options.targets);
   require<ConfigError>(options.targets.empty() || impl_->options.targets.size() == impl_->files.size(),

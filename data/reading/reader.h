@@ -1,7 +1,9 @@
 #pragma once
 // Text files as a stream of documents, in bounded memory.
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,13 +58,21 @@ struct ReaderOptions {
   std::vector<std::string> inputs;     ///< files, folders, globs, `-`
   std::vector<std::string> targets{};  ///< pairs in two files: line n of the second belongs to line n of the first
   TextFormat format = TextFormat::automatic;
-  std::string field = "text";  ///< jsonl: the key of the text; tables: its column; pairs in JSON lines: two keys,
-                               ///< source,target
+  std::optional<std::string> field{};          ///< jsonl: the key of the text, which is `text` where none is given;
+                                               ///< tables: its column; pairs in JSON lines: two keys, source,target
+  std::map<TextFormat, std::string> fields{};  ///< of the files of a format, instead of `field`
   std::string
       columns{};  ///< pairs: NAME,NAME, two columns of a table whose first line names them, or two keys of JSON lines
   bool refuse_invalid_utf8 = false;
+  std::string encoding{};  ///< of lines that are not UTF-8, as iconv(1) names it; empty: they are invalid
+  bool skip_null = false;  ///< JSON lines whose text is null are left out and counted, not refused
   DocumentUnit document = DocumentUnit::blank_line;
 };
+
+/// The key of JSON lines where none is given, and the column of tables.
+constexpr const char* default_field = "text";
+/// The key, or the column, of the text in files of a format.
+std::string field_of(const ReaderOptions& options, TextFormat format);
 
 /// The files of `inputs`, globs expanded and sorted. A folder stands for the files in it and in its folders, without
 /// hidden ones and without what Cloze makes: prepared text, runs, and the folders `own`; what is left out is logged. Of
@@ -73,9 +83,9 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs,
 /// Size of the text of all inputs [bytes]; 0 if it is not known: of compressed files, Arrow, Parquet and streams.
 uint64_t input_bytes(const std::vector<std::string>& inputs);
 
-/// The format of a file by its name and its first line with text; a table is one with the column `field`. Throws
+/// The format of a file by its name and its first line with text; a table is one with the column of the text. Throws
 /// DataError for one that cannot be read as lines.
-TextFormat format_of(const std::string& file, const std::string& field);
+TextFormat format_of(const std::string& file, const ReaderOptions& options);
 
 /// Reads documents one after the other. `.gz` and `.xz` are decompressed on the fly. A document over 16 MB is split.
 /// Throws DataError with file and line, or byte, for unusable input; ConfigError if the numbers of targets and inputs
@@ -93,8 +103,8 @@ class DocumentReader {
   LinePlace first_invalid() const;    ///< the first line with invalid UTF-8, so far
   uint64_t skipped_lines() const;     ///< of JSON, whose texts are not whole Unicode, so far
   LinePlace first_skipped() const;    ///< the first of them
-  uint64_t null_rows() const;         ///< of Arrow and Parquet, without a text, so far
-  LinePlace first_null() const;       ///< the first of them, by the number of the row
+  uint64_t null_rows() const;         ///< of Arrow and Parquet, and of JSON lines, without a text, so far
+  LinePlace first_null() const;       ///< the first of them, by the number of the row or line
   uint64_t incomplete_pairs() const;  ///< skipped so far: one side is blank
   uint64_t split_documents() const;   ///< documents that were split because of their length
 

@@ -69,11 +69,19 @@ void TableRecord::add(std::string_view line, char separator) {
     cells.back() += line.substr(at, end - at);
     at = end + 1;
   };
+  const auto read_after_quotes = [&] {
+    const auto after = line.substr(at, line.find(separator, at) - at);
+    if (!goes_on && !is_blank(after)) {
+      goes_on = true;
+      has_backslash = cells.back().ends_with('\\');
+    }
+    read_rest();
+  };
   if (is_open) {
     cells.back() += '\n';
     read_quoted();
     if (is_open) return;
-    read_rest();
+    read_after_quotes();
   }
   while (at <= line.size()) {
     cells.emplace_back();
@@ -81,9 +89,20 @@ void TableRecord::add(std::string_view line, char separator) {
       ++at;
       read_quoted();
       if (is_open) return;
+      read_after_quotes();
+    } else {
+      read_rest();
     }
-    read_rest();
   }
+}
+
+std::string fault_of_quotes(const TableRecord& record) {
+  if (!record.goes_on) return "";
+  return concat(": text follows the closing quote of a cell; ",
+                record.has_backslash
+                    ? "quotes are doubled inside of cells, not written after a backslash: pandas writes "
+                      "the table anew, read_csv(FILE, escapechar=\"\\\\\").to_csv(OTHER, index=False)"
+                    : "double the quotes inside of it (RFC 4180)");
 }
 
 std::vector<std::string> table_cells(std::string_view line, char separator) {
@@ -133,6 +152,8 @@ const std::string* TableReader::read(std::string_view line, uint64_t number) {
     read_names();
     return nullptr;
   }
+  const auto fault = separator_ == '\t' ? "" : fault_of_quotes(record_);
+  require<DataError>(fault.empty(), where(), fault);
   require<DataError>(record_.cells.size() == columns_, where(), ": has ", record_.cells.size(),
                      " cells, the file's first line has ", columns_,
                      "; write the same number in every record, cells with separators in quotes");
@@ -199,7 +220,9 @@ std::optional<std::vector<std::string>> files_of_dataset(const std::string& fold
   return files;
 }
 
-bool describes_dataset(const std::string& name) { return name == "dataset_info.json" || name == "dataset_dict.json"; }
+bool describes_dataset(const std::string& name) {
+  return name == "dataset_info.json" || name == "dataset_infos.json" || name == "dataset_dict.json";
+}
 
 bool is_dataset(const std::string& folder) { return !state_of_dataset(folder).is_null(); }
 

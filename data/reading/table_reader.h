@@ -10,13 +10,17 @@
 namespace cloze {
 
 /// The cells of a record of a table. Source: RFC 4180. Differs: other separators than commas; what follows the closing
-/// quotes of a cell is part of it.
+/// quotes of a cell is part of it, and noted.
 struct TableRecord {
   std::vector<std::string> cells{};
-  bool is_open = false;  ///< its last cell is in quotes that have not ended
+  bool is_open = false;        ///< its last cell is in quotes that have not ended
+  bool goes_on = false;        ///< text follows the closing quotes of a cell
+  bool has_backslash = false;  ///< which a backslash stands before
   /// Adds a line, the next one of a cell that is open.
   void add(std::string_view line, char separator);
 };
+/// What is wrong with the quotes of a record by RFC 4180, as part of a message, with what to do; empty for nothing.
+std::string fault_of_quotes(const TableRecord& record);
 /// The cells of a line.
 std::vector<std::string> table_cells(std::string_view line, char separator);
 
@@ -61,7 +65,8 @@ class TableReader {
 /// made them.
 std::optional<std::vector<std::string>> files_of_dataset(const std::string& folder);
 
-/// Whether a file describes a dataset, and holds none of its text: `dataset_info.json`, `dataset_dict.json`.
+/// Whether a file describes a dataset, and holds none of its text: `dataset_info.json`, `dataset_infos.json`,
+/// `dataset_dict.json`.
 bool describes_dataset(const std::string& name);
 
 /// Whether the state.json of a folder is that of a dataset.

@@ -58,13 +58,12 @@ class PredictionCollator {
 
   PythonJson::Dict whole() {
     PythonJson::Dict fields;
-    for (const auto& [task, folder] : full_parts)
-      if (auto predictions =
-              sized(zero_shot(request_.revision) / folder / "predictions.json", task, sizes_.full, evaluated_by_cloze))
-        fields.emplace_back(task, std::move(*predictions));
-    if (auto surprisals = acquisition()) fields.emplace_back("aoa", std::move(*surprisals));
+    if (request_.backend)
+      fields = zero_shot_parts();
+    else
+      fault(request_.results, "/", request_.model, ": has no answers to questions; ", evaluated_by_cloze);
     fields.emplace_back("glue", glue());
-    if (request_.fast) fields.emplace_back("fast_eval_results", fast());
+    if (request_.fast && request_.backend) fields.emplace_back("fast_eval_results", fast());
     return fields;
   }
 
@@ -73,6 +72,16 @@ class PredictionCollator {
  private:
   static constexpr const char* evaluated_by_cloze = "`cloze evaluate RUN --suite babylm` writes it";
   static constexpr const char* fine_tuned_by_cloze = "`cloze babylm finetune RUN DATA` writes it";
+
+  PythonJson::Dict zero_shot_parts() {
+    PythonJson::Dict fields;
+    for (const auto& [task, folder] : full_parts)
+      if (auto predictions =
+              sized(zero_shot(request_.revision) / folder / "predictions.json", task, sizes_.full, evaluated_by_cloze))
+        fields.emplace_back(task, std::move(*predictions));
+    if (auto surprisals = acquisition()) fields.emplace_back("aoa", std::move(*surprisals));
+    return fields;
+  }
 
   template <class... Words>
   void fault(const Words&... parts) {
@@ -238,11 +247,13 @@ std::pair<std::string, std::string> named_model(const CollateRequest& c) {
   return {folder.parent_path().string(), folder.filename().string()};
 }
 
-/// The only backend of a model's results. Throws ConfigError for none and for several.
-BabylmBackend only_backend(const fs::path& zero_shot) {
+/// The only backend of a model's results; none, where that is allowed, without such results. Throws ConfigError for
+/// none otherwise, and for several.
+std::optional<BabylmBackend> only_backend(const fs::path& zero_shot, bool may_lack) {
   std::vector<BabylmBackend> backends;
   for (const auto& choice : choices(BabylmBackend{}))
     if (fs::is_directory(zero_shot / choice.name)) backends.push_back(choice.value);
+  if (may_lack && backends.empty()) return std::nullopt;
   require<ConfigError>(backends.size() == 1, zero_shot.string(),
                        backends.empty() ? ": has no results" : ": has results", " of ",
                        backends.empty() ? "any backend; evaluate the model" : "several backends; name one",
@@ -256,7 +267,7 @@ Collation collate_babylm(const CollateRequest& given, const BabylmSizes& sizes) 
   auto request = given;
   std::tie(request.results, request.model) = named_model(given);
   const auto folder = fs::path(request.results) / request.model;
-  if (!request.backend) request.backend = only_backend(folder / request.revision / "zero_shot");
+  if (!request.backend) request.backend = only_backend(folder / request.revision / "zero_shot", request.partial);
   if (request.data.empty()) request.data = suites_folder() + "/babylm";
   require<DataError>(fs::is_directory(folder), folder.string(),
                      ": is not there; `cloze evaluate RUN --suite babylm` writes results of a run");
@@ -266,7 +277,8 @@ Collation collate_babylm(const CollateRequest& given, const BabylmSizes& sizes) 
   require<DataError>(faults.empty() || request.partial, folder.string(),
                      ": is no complete submission; --partial writes what is there", on_lines(faults));
   const std::string begin = faults.empty() ? "all_full" : "partial_full";
-  const auto file = folder / (begin + "_preds_and_fast_scores_" + name_of(*request.backend) + ".json");
+  const auto backend = request.backend ? concat("_", *request.backend) : "";
+  const auto file = folder / (begin + "_preds_and_fast_scores" + backend + ".json");
   write_atomic(file.string(), python_json(whole));
   return {.file = file.string(), .faults = faults};
 }

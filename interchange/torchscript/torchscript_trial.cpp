@@ -219,7 +219,7 @@ std::map<std::string, double> errors_of(const ExportTrial& trial, const SafeTens
   return errors;
 }
 
-void run_torchscript(const std::string& script, const std::string& cases, const std::string& out) {
+void run_torchscript(const std::string& script, const std::string& cases, const std::string& out) try {
   at::NoGradGuard no_grad;
   auto module = torch::jit::load(script);
   const auto stored = SafeTensors::open(cases);
@@ -250,6 +250,14 @@ void run_torchscript(const std::string& script, const std::string& cases, const 
       results.push_back({item.key().toStringRef() + "." + number, item.value().toTensor().clone()});
   }
   save_safetensors(out, results);
+} catch (const Error&) {
+  throw;
+} catch (const std::bad_alloc&) {
+  throw;
+} catch (const std::exception& fault) {  // of LibTorch, in many types
+  const std::string what = fault.what();
+  fail<CheckpointError>(script, ": cannot be run (", what.substr(0, what.find('\n')),
+                        "); it is damaged, or no TorchScript of `cloze export`: export it again");
 }
 
 }  // namespace cloze

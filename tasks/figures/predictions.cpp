@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/shown_character.h"
 #include "core/spelling.h"
 #include "core/text.h"
 #include "data/reading/byte_source.h"
@@ -97,13 +98,15 @@ struct Gathered {
   void put(size_t item, TaskPrediction prediction, const std::string& where) {
     require<DataError>(!is_there[item], where, ": item '", items[item].id, "' has a prediction already; keep one");
     is_there[item] = true;
+    const bool is_candidate = prediction.label >= 0 && prediction.label < std::ssize(items[item].candidates);
+    if (kind == TaskKind::choice && !is_candidate) prediction.label = unknown_label;
     if (has_unknown(prediction)) add_to(unknown, where);
     prediction.id = items[item].id;
     found[item] = std::move(prediction);
   }
 
   bool has_unknown(const TaskPrediction& prediction) const {
-    if (kind == TaskKind::classification) return prediction.label == unknown_label;
+    if (kind == TaskKind::classification || kind == TaskKind::choice) return prediction.label == unknown_label;
     const bool has_several = kind == TaskKind::multilabel || kind == TaskKind::tagging;
     return has_several && std::ranges::find(prediction.labels, unknown_label) != prediction.labels.end();
   }
@@ -117,7 +120,10 @@ struct Gathered {
         all.push_back(concat(path, ": ", counted(records.count, "prediction"), what, ", first ", records.first, "; ",
                              records.count == 1 ? "it counts" : "they count", counts));
     };
-    add(unknown, " with a label that the task does not have", " as wrong");
+    add(unknown,
+        kind == TaskKind::choice ? " with a candidate that the item does not have"
+                                 : " with a label that the task does not have",
+        " as wrong");
     add(contradicted, " whose label is not the likeliest one", " by the label, areas under curves by probabilities");
     add(improbable, " with a probability outside of [0, 1]", " as scores");
     return all;
@@ -170,7 +176,8 @@ struct Gathered {
       case TaskKind::choice:
         require<DataError>(value.is_number_integer(), where, ": ", shown(value),
                            " is no number of a candidate, counted from 0");
-        one.label = value.get<int64_t>();
+        one.label =
+            value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX ? unknown_label : value.get<int64_t>();
         break;
       case TaskKind::multilabel:
         one.labels = labels.of_all(value, where);
@@ -393,7 +400,16 @@ json split(const std::string& text, char separator) {
 }
 
 std::string last_column(std::string_view line) {
-  return std::string(line.substr(line.find_last_of('\t') + 1));  // of a line without tabs: all of it
+  const auto tab = line.find_last_of('\t');
+  return tab == line.npos ? std::string(line) : unescaped_tsv(std::string(line.substr(tab + 1)));
+}
+
+/// A number of a candidate; unknown_label for one that no item has.
+int64_t whole_number(const std::string& text, const std::string& where) {
+  constexpr double most = 1e9;
+  const double number = number_of(text, where);
+  require<DataError>(number == std::floor(number), where, ": ", text, " is no number of a candidate, counted from 0");
+  return std::abs(number) < most ? static_cast<int64_t>(number) : unknown_label;
 }
 
 json value_of_line(const Gathered& gathered, const std::string& text, const std::string& where) {
@@ -401,7 +417,7 @@ json value_of_line(const Gathered& gathered, const std::string& text, const std:
     case TaskKind::regression:
       return number_of(text, where);
     case TaskKind::choice:
-      return static_cast<int64_t>(number_of(text, where));
+      return whole_number(text, where);
     case TaskKind::tagging:
       return split(text, ' ');
     case TaskKind::multilabel: {

@@ -81,6 +81,8 @@ class TableLines {
       check_utf8(line);
       record_.add(line, separator_);
     }
+    if (const auto fault = fault_of_quotes(record_); !fault.empty())
+      fail<BadLine>(where(), fault, ", or leave such lines out with --skip-bad");
     cells.insert(cells.end(), record_.cells.begin(), record_.cells.end());
   }
 
@@ -134,12 +136,12 @@ class TableRecords final : public RecordReader {
     if (bad_.count++ == 0) bad_.first = what;
   }
 
-  /// As read(); lines that are not UTF-8 are left out where bad ones are.
+  /// As read(); lines that throw are left out where bad ones are.
   bool read_text() {
     for (;;) {
       try {
         return read();
-      } catch (const NotUtf8& bad) {
+      } catch (const BadLine& bad) {
         if (!source_.skip_bad || tables_.size() > 1) throw;
         note(bad.what());
       }

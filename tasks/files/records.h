@@ -67,9 +67,12 @@ std::unique_ptr<RecordReader> open_json_records(const RecordSource& source);
 /// Throws DataError with the place of the last record where its text has a NUL.
 void require_no_nul(const std::string& text, const RecordReader& reader);
 
-/// A line that is not UTF-8.
-struct NotUtf8 : DataError {
+/// A line that is left out where bad ones are: one that is not UTF-8, or whose quotes are not those of CSV.
+struct BadLine : DataError {
   using DataError::DataError;
+};
+struct NotUtf8 : BadLine {
+  using BadLine::BadLine;
 };
 
 [[noreturn]] void fail_not_utf8(size_t byte, const std::string& where);

@@ -1,6 +1,8 @@
 // Widths, paragraphs and escapes of reports.
 #include "core/text.h"
 
+#include "core/shown_character.h"
+
 #include <sys/resource.h>
 
 #include <fstream>
@@ -71,6 +73,11 @@ TEST_CASE("escapes leave no character that the form would read as its own") {
   CHECK(escaped_csv("\t=1") == "'\t=1");
   CHECK(escaped_csv("\r=1") == "\"'\r=1\"");
   CHECK(escaped_csv("=HYPERLINK(\"a\",1)") == "\"'=HYPERLINK(\"\"a\"\",1)\"");
+  for (const std::string cell : {"=1+1", "-cmd", "@A", "+", "-", "-1.5", "'a", "a"})
+    CHECK(unescaped_tsv(escaped_tsv(cell)) == cell);
+  CHECK(escaped_tsv("=A\t1") == "'=A 1");
+  CHECK(escaped_tsv("-") == "-");  // a label of polarity
+  CHECK(escaped_csv("-") == "-");
   CHECK(escaped_latex("[1ex] a") == "{[}1ex] a");  // after the end of a row
   CHECK(escaped_latex("*a") == "{*}a");
   CHECK(escaped_latex("a[1]*") == "a[1]*");
@@ -79,5 +86,13 @@ TEST_CASE("escapes leave no character that the form would read as its own") {
         "50 \\% of a\\_b \\{x\\} \\textasciicircum{}\\textasciitilde{}\\textbackslash{} "
         "\\textless{}\\textbar{}\\textgreater{}\\textquotedbl{} ");
   CHECK(escaped_markdown("a|b_*<i>&`\n") == "a\\|b\\_\\*&lt;i&gt;&amp;\\` ");
+  // A line separator of old, a turn of direction, no character, and a byte that is no UTF-8.
+  for (const std::string hidden : {"a\u0085b", "a\u202Eb", "a\u2066b", "a\u2028b", "a\uFFFEb",
+                                   "a\x80"
+                                   "b"})
+    for (const auto& shown : {escaped_markdown(hidden), escaped_html(hidden), escaped_latex(hidden)})
+      CHECK(shown == "a\uFFFDb");
+  CHECK(escaped_html("a\tb\u00E9\u200F") == "a b\u00E9\u200F");
+  CHECK(visible("a\u202Eb\uFFFE\u0085") == "a\\xe2\\x80\\xaeb\\xef\\xbf\\xbe\\xc2\\x85");
   CHECK(escaped_html("<a href=\"x\">&'").find_first_of("<>\"'") == std::string::npos);
 }

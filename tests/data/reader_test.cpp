@@ -95,7 +95,7 @@ TEST_CASE("unusable text is refused with a message", "[data][reader]") {
                     Catch::Contains("'text' is a number, not a text; no other key of the line has a text"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \"a\"}\n{\"text\": null}\n")}}),
                     Catch::EndsWith("j.jsonl:2: 'text' is null, not a text; no other key of the line has a text: give "
-                                    "it one, or leave the line out"));
+                                    "it one, or leave the line out (--skip-null leaves such lines out)"));
   for (const auto& [value, kind] : {std::pair{"true", "a boolean"}, {"[2]", "a number"}, {"{}", "an object"}})
     CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", concat("{\"b\": \"c\", \"text\": ", value, "}\n"))}}),
                       Catch::EndsWith(concat("j.jsonl:1: 'text' is ", kind,
@@ -335,6 +335,26 @@ TEST_CASE("a column of CSV and TSV is its text, with separators, quotes and line
                     Catch::Contains("e.csv:2: has 3 cells, the file's first line has 2"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("f.csv", "id,text\n1,\"a\nb\n")}}),
                     Catch::Contains("f.csv:2: a cell in quotes does not end"));
+}
+
+TEST_CASE("text after the closing quote of a cell is refused, with the mend for quotes after a backslash",
+          "[data][reader]") {
+  TempDir dir;
+  const auto fault = [&](const std::string& text) {
+    CHECK_THROWS_WITH(read_all({.inputs = {dir.write("a.csv", text)}}),
+                      Catch::Contains("a.csv:2: text follows the closing "));
+    try {
+      read_all({.inputs = {dir / "a.csv"}});
+    } catch (const DataError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(fault("id,text\n1,\"abc\" def\n"), Catch::EndsWith("double the quotes inside of it (RFC 4180)"));
+  CHECK_THAT(fault("id,text\n1,\"so \\\"no\\\" it\"\n"), Catch::Contains("read_csv(FILE, escapechar=\"\\\\\")"));
+  CHECK_THAT(fault("id,text\n1,\"so \\\"no, no\\\"\"\n"), Catch::Contains("escapechar"));
+  CHECK_THAT(fault("id,text\n1,\"two\nlines\"x\n"), Catch::Contains("RFC 4180"));
+  CHECK(read_all({.inputs = {dir.write("b.csv", "text,n\n\"ends \\\" ,1\n")}}).size() == 1);  // a space, a backslash
 }
 
 TEST_CASE("a document of text is what --document says: lines up to an empty one, a file, or a line", "[data][reader]") {

@@ -188,7 +188,7 @@ TEST_CASE("options of training are refused where nothing is trained, or by the k
                     Catch::StartsWith("--lowercase does not apply to byte_bpe, which keeps every byte"));
 }
 
-TEST_CASE("the first line with invalid UTF-8 is named, in the file that has it, with the command that converts it",
+TEST_CASE("the first line with invalid UTF-8 is named, in the file that has it, with the option that decodes it",
           "[data][prepare]") {
   TempDir dir;
   PrepareOptions options;
@@ -200,11 +200,11 @@ TEST_CASE("the first line with invalid UTF-8 is named, in the file that has it, 
     return logged(dir, [&] { prepare(options); });
   };
   const auto whole = dir.write("whole.txt", "a\na\n"), latin = dir.write("my latin.txt", "a\n\na caf\xE9 a \xE9\n");
-  const auto converts = " (Latin-1: mkdir -p converted && iconv -f latin1 -t utf-8 '" + latin +
-                        "' > 'converted/my latin.txt'), or have such lines refused with --invalid-utf8 refuse\n";
   options.inputs = {whole, latin};
-  CHECK_THAT(warned("two"), Catch::Contains("2 invalid UTF-8 sequences were replaced by U+FFFD, the first in " + latin +
-                                            ":3; if the text has another encoding, convert it" + converts));
+  CHECK_THAT(warned("two"),
+             Catch::Contains("2 invalid UTF-8 sequences were replaced by U+FFFD, the first in " + latin +
+                             ":3; if the text has another encoding, name it (--encoding latin1), or have such "
+                             "lines refused with --invalid-utf8 refuse\n"));
   options.valid_inputs = {latin};
   options.inputs = {whole};
   CHECK_THAT(warned("valid"), Catch::Contains("the first in " + latin + ":3;"));
@@ -217,7 +217,171 @@ TEST_CASE("the first line with invalid UTF-8 is named, in the file that has it, 
   options.out = dir / "refused";
   CHECK_THROWS_WITH(prepare(options),
                     Catch::StartsWith(options.targets[0] + ":2: byte 3 of the line is not valid UTF-8; "
-                                                           "convert the text (iconv -f latin1 -t utf-8"));
+                                                           "name the encoding of the text (--encoding latin1, if"));
+}
+
+TEST_CASE("lines that are not UTF-8 are decoded by --encoding, and those that are stay", "[data][prepare]") {
+  TempDir dir;
+  using Documents = std::vector<std::vector<std::string>>;
+  const auto read = [&](const std::string& encoding, const std::string& name, const std::string& text) {
+    return read_all({.inputs = {dir.write(name, text)}, .encoding = encoding});
+  };
+  CHECK(read("latin1", "a.txt", "caf\xE9\n\u00E9t\u00E9\n\nplain\n") ==
+        Documents{{"caf\u00E9", "\u00E9t\u00E9"}, {"plain"}});
+  CHECK(read("cp1252", "a.jsonl", "{\"text\": \"\x93so\x94\"}\n") == Documents{{"\u201Cso\u201D"}});
+  CHECK(read("latin1", "a.csv", "id,text\n1,\"na\xEFve, \"\"a\"\"\"\n") == Documents{{"na\u00EFve, \"a\""}});
+  CHECK(read("shift_jis", "b.txt", "\x93\xFA\x96\x7B\n") == Documents{{"\u65E5\u672C"}});
+  CHECK(read("utf-8", "c.txt", "a\xE9 b\n") == Documents{{"a\uFFFD b"}});
+  const auto pairs = ReaderOptions{.inputs = {dir.write("s", "\xE9\n")},
+                                   .targets = {dir.write("t", "\xE8\n")},
+                                   .format = TextFormat::pairs,
+                                   .encoding = "latin1"};
+  CHECK(read_all(pairs) == Documents{{"\u00E9", "\u00E8"}});
+  CHECK_THROWS_WITH(read("klingon", "d.txt", "a\n"),
+                    Catch::StartsWith("--encoding is 'klingon', which is no encoding"));
+  for (const std::string wide : {"utf-16", "iso-2022-jp", "utf-7", "ebcdic-us"})
+    CHECK_THROWS_WITH(read(wide, "d.txt", "a\n"), Catch::Contains("whose lines cannot be told from ASCII or UTF-8"));
+}
+
+TEST_CASE("a file in another encoding is unreadable where such files are left out, and not for a lone bad byte",
+          "[data][prepare]") {
+  TempDir dir;
+  dir.write("in/latin.txt", "caf\xE9 a\n");
+  dir.write("in/whole.txt", "\u00E9t\u00E9 a \xE9\n");
+  dir.write("in/plain.txt", "a a\n");
+  PrepareOptions options;
+  options.tokenizer = dir.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+  options.inputs = {dir / "in"};
+  options.threads = 1;
+  options.held_out = 0;
+  const auto files = [&](const std::string& out) {
+    options.out = dir / out;
+    return prepare(options).files;
+  };
+  CHECK(files("replaced") == 3);
+  options.skip_unreadable = true;
+  CHECK_THAT(logged(dir, [&] { CHECK(files("without") == 2); }),
+             Catch::Contains("1 of 3 files left out") && Catch::Contains("in/latin.txt"));
+  options.invalid_utf8 = InvalidUtf8::refuse;
+  CHECK(files("plain") == 1);
+  options.encoding = "latin1";
+  CHECK(files("decoded") == 3);
+}
+
+TEST_CASE("--exclude leaves out files by their name or path, or by that of a folder below the text",
+          "[data][prepare]") {
+  TempDir dir;
+  for (const auto* name : {"in/a.txt", "in/b.json", "in/old/c.txt", "in/old/d/e.txt", "in/new/old.txt"})
+    dir.write(name, "a\n");
+  PrepareOptions options;
+  options.tokenizer = dir.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+  options.inputs = {dir / "in"};
+  options.threads = 1;
+  options.held_out = 0;
+  options.out = dir / "out";
+  options.force = true;
+  const auto left = [&](const std::vector<std::string>& patterns) {
+    options.exclude = patterns;
+    return prepare(options).files;
+  };
+  CHECK(left({}) == 5);
+  CHECK(left({"*.json"}) == 4);
+  CHECK(left({"old"}) == 3);
+  CHECK(left({"old/*"}) == 3);
+  CHECK(left({dir / "in/old"}) == 3);
+  CHECK(left({"old*", "a.*"}) == 1);
+  CHECK(left({"in"}) == 5);  // above the text
+  CHECK_THAT(logged(dir, [&] { left({"*.jsn"}); }),
+             Catch::Contains("--exclude '*.jsn' names no file of " + (dir / "in")));
+  CHECK_THROWS_WITH(left({"*"}), Catch::StartsWith("--exclude '*' leaves no file of the text"));
+}
+
+TEST_CASE("a folder of the hub is read without its card, and splits and missing files are told", "[data][prepare]") {
+  TempDir dir;
+  for (const auto* name : {"train-00000-of-00004", "train-00003-of-00004", "test-00000-of-00001"})
+    dir.write(concat("hub/data/", name, ".jsonl"), "{\"text\": \"a\"}\n");
+  dir.write("hub/README.md", "# Data\n");
+  dir.write("notes/README.md", "---\nlicense: mit\n---\n");
+  dir.write("notes/a.txt", "a\n");
+  dir.write("prose/README.md", "a\n");
+  dir.write("prose/b.txt", "a\n");
+  PrepareOptions options;
+  options.tokenizer = dir.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+  options.threads = 1;
+  options.held_out = 0;
+  options.out = dir / "out";
+  options.force = true;
+  const auto read = [&](const std::string& folder, uint64_t files) {
+    options.inputs = {dir / folder};
+    return logged(dir, [&] { CHECK(prepare(options).files == files); });
+  };
+  const auto said = read("hub", 3);
+  CHECK_THAT(said, Catch::Contains("left out as the cards of datasets: " + (dir / "hub/README.md")));
+  CHECK_THAT(said, Catch::Contains("files of several splits are read as one text") &&
+                       Catch::Contains("leave some out: --exclude '*test*'"));
+  CHECK_THAT(said, Catch::Contains("by their names, " + (dir / "hub/data/train-00001-of-00004, ")) &&
+                       Catch::Contains("train-00002-of-00004 are missing beside 2 files"));
+  options.exclude = {"*test*"};
+  CHECK_THAT(read("hub", 2), !Catch::Contains("splits"));
+  options.exclude.clear();
+  CHECK_THAT(read("notes", 1), Catch::Contains("notes/README.md"));
+  CHECK_THAT(read("prose", 2), !Catch::Contains("README.md"));
+}
+
+TEST_CASE("each kind of files has its own --field, and one that is asked for is a column of every table",
+          "[data][prepare]") {
+  TempDir dir;
+  const auto table = dir.write("a.csv", "Text,body\nalpha,a\n"),
+             records = dir.write("b.jsonl", "{\"content\": \"a a\"}\n");
+  PrepareOptions options;
+  options.tokenizer = dir.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+  options.inputs = {table, records};
+  options.threads = 1;
+  options.held_out = 0;
+  options.out = dir / "out";
+  add_field(options, "csv:body");
+  add_field(options, "jsonl:content");
+  CHECK(prepare(options).unknown_tokens == 0);
+  CHECK_THROWS_WITH(add_field(options, "csv:Text"), "--field is given twice for csv; leave one out");
+  options.force = true;
+  options.fields.clear();
+  options.inputs = {table};
+  add_field(options, "text");
+  CHECK_THROWS_WITH(prepare(options),
+                    Catch::EndsWith("a.csv:1: no column is named 'text'; name the column of the text with "
+                                    "--field, one of Text, body"));
+  CHECK_THROWS_WITH(add_field(options, "body"), Catch::Contains("--field csv:text --field jsonl:body"));
+  options.field.reset();
+  add_field(options, "tsv:body");
+  CHECK_THROWS_WITH(prepare(options), "--field is 'tsv:body', and none of the text is tsv; leave it out");
+}
+
+TEST_CASE("JSON lines whose text is null are refused, or left out and counted where that is asked for",
+          "[data][reader]") {
+  TempDir dir;
+  const auto file =
+      dir.write("a.jsonl", "{\"m\": {\"t\": \"a\"}}\n{\"m\": {\"t\": null}}\n{\"m\": null}\n{\"m\": {\"t\": \"b\"}}\n");
+  CHECK_THROWS_WITH(read_all({.inputs = {file}, .field = "m.t"}),
+                    Catch::Contains("a.jsonl:2: 'm.t' is null, not a text") &&
+                        Catch::EndsWith("(--skip-null leaves such lines out)"));
+  DocumentReader reader({.inputs = {file}, .field = "m.t", .skip_null = true});
+  RawDocument document;
+  int documents = 0;
+  while (reader.next(document)) ++documents;
+  CHECK(documents == 2);
+  CHECK(reader.null_rows() == 2);
+  CHECK(reader.first_null().number == 2);
+}
+
+TEST_CASE("a pointer of Git LFS is named, whatever it stands for", "[data][reader]") {
+  TempDir dir;
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+  for (const std::string name : {"a.parquet", "a.txt", "a.jsonl", "a.csv", "a.txt.gz", "a.txt.xz", "a.json"})
+    CHECK_THROWS_WITH(
+        read_all({.inputs = {dir.write(name, pointer)}}),
+        Catch::EndsWith(name + ": is a pointer of Git LFS; get the file that it stands for: git lfs pull"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir / "a.parquet"}, .format = TextFormat::parquet}),
+                    Catch::Contains("a.parquet: is a pointer of Git LFS"));
 }
 
 TEST_CASE("a key of JSON lines is refused where no text has any", "[data][prepare]") {

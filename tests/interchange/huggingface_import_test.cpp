@@ -343,6 +343,31 @@ TEST_CASE("ids outside the vocabulary, sizes of zero, values of another type and
       Catch::Contains("'eos_token_id' is [3,4], but Cloze supports one id; give that one"));
 }
 
+TEST_CASE("weights that Git LFS has not fetched are named as its pointers", "[interchange]") {
+  TempDir dir;
+  const auto folder = bert_with(dir, {});
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+  for (const std::string name : {"model.safetensors", "pytorch_model.bin"}) {
+    fs::remove(folder + "/model.safetensors");
+    dir.write("hf/" + name, pointer);
+    CHECK_THROWS_WITH(
+        import_huggingface(folder, dir / "run"),
+        Catch::Contains(name + ": is a pointer of Git LFS; get the file that it stands for: git lfs pull"));
+  }
+}
+
+TEST_CASE("a generation_config.json that is a link to another file publishes its own keys alone", "[interchange]") {
+  TempDir dir;
+  const auto folder = edited(dir, "bart", "config.json", "{", "{");
+  fs::create_symlink(dir.write("elsewhere.json", R"({"num_beams": 4, "password": "secret"})"),
+                     folder + "/generation_config.json");
+  const auto log = logged(dir, [&] { import_huggingface(folder, dir / "run"); });
+  CHECK_THAT(log,
+             Catch::Contains("generation_config.json: has keys that it does not know, which are left out: password"));
+  export_huggingface(dir / "run", dir / "out");
+  CHECK(read_file(dir / "out/generation_config.json") == "{\n  \"num_beams\": 4\n}\n");
+}
+
 TEST_CASE("forced ids of generation_config.json take precedence over config.json", "[interchange]") {
   TempDir dir;
   std::ofstream(edited(dir, "bart", "config.json", "{", "{") + "/generation_config.json")

@@ -41,6 +41,8 @@ TEST_CASE("a table that lacks a column, or cells of a line, is refused with the 
              Contains("t.tsv:1: has 1 cell, none at position 1; positions count from 0"));
   CHECK_THAT(part_fault(task_with("classification", "t.csv", "text: 0, label: 1"), "a,x\n\"b,y\n", "t.csv"),
              Contains("t.csv:2: a cell in quotes does not end; close its quotes"));
+  CHECK_THAT(part_fault(task_with("classification", "t.csv", "text: 0, label: 1"), "a,x\n\"b\" c,y\n", "t.csv"),
+             Contains("t.csv:2: text follows the closing quote of a cell") && Contains("with --skip-bad"));
 }
 
 TEST_CASE("lines with another number of cells are left out, and counted, where that is asked for", "[tasks]") {

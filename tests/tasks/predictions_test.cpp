@@ -152,6 +152,26 @@ TEST_CASE("a file of another length, and ids that are doubled, unknown or missin
         "p.jsonl:1: there is no item 3; the part has 3 items, numbered from 0");
 }
 
+TEST_CASE("a choice that is none of an item's candidates counts as wrong and is noted") {
+  const TempDir folder;
+  const std::vector<TaskItem> items{{.id = "test:0", .candidates = {"a", "b"}, .gold = GoldLabel{0}},
+                                    {.id = "test:1", .candidates = {"a", "b", "c"}, .gold = GoldLabel{2}}};
+  const auto read = [&](const std::string& name, const std::string& text) {
+    const auto file = read_predictions(folder.write(name, text), TaskKind::choice, items, moods);
+    std::vector<int64_t> found;
+    for (const auto& one : file.predictions) found.push_back(one.label);
+    CHECK_THAT(file.notes.at(0), Contains(name + ": 1 prediction with a candidate that the item does not have, first "));
+    return found;
+  };
+  const std::vector<int64_t> second{unknown_label, 2};
+  for (const std::string none : {"-1", "2", "18446744073709551615", "9223372036854775807"}) {
+    CHECK(read("p.jsonl", "{\"choice\": " + none + "}\n{\"choice\": 2}\n") == second);
+    CHECK(read("p.txt", none + "\n2\n") == second);
+  }
+  CHECK(prediction_fault("p.txt", "0.5\n", TaskKind::choice) ==
+        "p.txt:1: 0.5 is no number of a candidate, counted from 0");
+}
+
 TEST_CASE("what is no prediction of the kind is refused with the place") {
   CHECK(prediction_fault("p.jsonl", "{\"item\": 0, \"value\": 1}\n") ==
         "p.jsonl:1: a prediction of classification is an object with the key 'label', or 'probabilities'");

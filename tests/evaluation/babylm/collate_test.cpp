@@ -194,6 +194,20 @@ TEST_CASE("a partial submission is written under another name, with its faults",
   CHECK(parse_python_json(read_file(collation.file), "found").find("comps") == nullptr);
 }
 
+TEST_CASE("a partial submission may be fine-tuning alone, whatever the backend", "[babylm]") {
+  Results results;
+  results.options.backend.reset();
+  results.remove(results.main + "zero_shot");
+  CHECK_THROWS_WITH(collate_babylm(results.options, results.sizes), Contains("has no results of any backend"));
+  results.options.partial = true;
+  const auto collation = collate_babylm(results.options, results.sizes);
+  CHECK(collation.file == results.dir / "results/baby/partial_full_preds_and_fast_scores.json");
+  CHECK(collation.faults.size() == 1);
+  const auto found = parse_python_json(read_file(collation.file), "found");
+  CHECK(found.find("blimp") == nullptr);
+  CHECK(found.find("glue")->find("boolq") != nullptr);
+}
+
 TEST_CASE("ages of acquisition are of every checkpoint of the track, each with all contexts", "[babylm]") {
   const Results results;
   const auto refused = [&](const std::string& from, const std::string& to, const std::string& sentence) {
