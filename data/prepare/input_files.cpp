@@ -34,11 +34,14 @@ fs::path folder_of(const std::string& file, const std::vector<std::string>& give
   return {};
 }
 
-/// Whether a pattern is the name or the path of a file, or of a folder below `root` that it is in.
+/// Whether a pattern is the name of a file, or of a folder below `root` that it is in; with a `/` its path, which may
+/// begin below `root`.
 bool is_named_by(const std::string& pattern, const fs::path& file, const fs::path& root) {
+  const bool is_path = pattern.find('/') != pattern.npos, is_below = !root.empty() && is_in(pattern, root.string());
+  const auto own = is_below ? pattern.substr(root.string().size() + 1) : pattern;
   for (auto path = file; path != root; path = path.parent_path()) {
-    for (const auto& name : {path.filename(), path, path.lexically_relative(root)})
-      if (fnmatch(pattern.c_str(), name.c_str(), 0) == 0) return true;
+    const auto name = !is_path ? path.filename() : root.empty() ? path : path.lexically_relative(root);
+    if (fnmatch(own.c_str(), name.c_str(), 0) == 0) return true;
     if (root.empty()) return false;
   }
   return false;
