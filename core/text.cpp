@@ -204,13 +204,16 @@ namespace {
 /// A text in one line, with U+FFFD for bytes that are not UTF-8 and for characters that hide or turn what follows.
 std::string plain_line(const std::string& text) {
   std::string line;
+  bool is_inside = false;  // of a character that is not shown
   for (size_t at = 0; at < text.size();) {
     const auto bytes = bytes_of_character(text, at);
     const bool is_control = static_cast<unsigned char>(text[at]) < 0x20 || text[at] == 0x7F;
+    const bool is_other = bytes == 0 && !is_control;
     if (bytes > 0)
       line.append(text, at, bytes);
-    else if (is_control || begins_character(text[at]))
+    else if (is_control || begins_character(text[at]) || !is_inside)
       line += is_control ? " " : "\uFFFD";
+    is_inside = is_other;
     at += std::max<size_t>(bytes, 1);
   }
   return line;

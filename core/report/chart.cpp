@@ -52,7 +52,9 @@ text { fill: #1c1f23; }
 
 /// A name as a chart shows it, at most so many columns of it.
 std::string chart_text(const std::string& text, size_t columns) {
-  const auto shown = visible(text.substr(0, 16 * columns));  // a name may be long
+  auto shown = text.substr(0, 16 * columns);                                                    // a name may be long
+  for (const auto* no_xml : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"}) replace_all(shown, no_xml, "?");  // U+FFFE and U+FFFF
+  shown = visible(shown);
   return escaped_html(width_of(shown) > columns ? cut(shown, columns - 1) + "…" : shown);
 }
 
