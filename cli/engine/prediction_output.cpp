@@ -71,7 +71,8 @@ PredictionOutput::PredictionOutput(const PredictCommand& command, const std::str
 }
 
 std::string PredictionOutput::cell(const std::string& text) const {
-  return form_ == Form::csv ? csv_cell(in_one_line(text), separator_) : escaped_tsv(text);
+  const auto plain = escaped_tsv(text);
+  return form_ == Form::csv ? csv_cell(plain, separator_) : plain;
 }
 
 bool PredictionOutput::read_record() {
