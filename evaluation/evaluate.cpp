@@ -7,6 +7,7 @@
 
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "core/report/clusters.h"
 #include "core/text.h"
 #include "objectives/objective.h"
 #include "run/config/objective_short_form.h"
@@ -38,8 +39,8 @@ struct LossSums {
   BinaryCounts binary{};
   double weight = 0;  ///< of all predictions
 
-  /// Adds a batch, of which `first` is the index of the first of all `sequences`.
-  void add(const LossPart& part, int64_t first, int64_t sequences) {
+  /// Adds a batch, of which `first` is the index of the first of all `sequences`, with the draws of its rows.
+  void add(const LossPart& part, int64_t first, int64_t sequences, const std::vector<RowDraws>& rows) {
     held_out.name = part.name;
     held_out.of_rewrite = part.of_rewrite;
     held_out.weight = part.weight;
@@ -47,6 +48,8 @@ struct LossSums {
     held_out.count += part.count;
     weight += part.total_weight();
     held_out.sequences.resize(static_cast<size_t>(sequences));
+    for (size_t i = 0; i < rows.size(); ++i)
+      held_out.sequences[static_cast<size_t>(first) + i].document = rows[i].document;
     if (part.single.loss.defined()) add_predictions(held_out.sequences, first, part);
     if (!part.binary) return;
     binary += *part.binary;
@@ -75,11 +78,12 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
   std::vector<LossSums> sums;
   for (int64_t first = 0; first < available; first += batch_size) {
     if (interrupted) throw Interrupted("stopped in a held-out evaluation");
-    const auto batch =
-        to_device(collator.batch(static_cast<uint64_t>(first), std::min(batch_size, available - first)), device);
+    std::vector<RowDraws> rows;
+    const auto made = collator.batch(static_cast<uint64_t>(first), std::min(batch_size, available - first), &rows);
+    const auto batch = to_device(made, device);
     const auto parts = losses(batch, static_cast<uint64_t>(first));  // the key seeds the draws of `rewrite`
     sums.resize(parts.size());
-    for (size_t k = 0; k < parts.size(); ++k) sums[k].add(parts[k], first, available);
+    for (size_t k = 0; k < parts.size(); ++k) sums[k].add(parts[k], first, available, rows);
   }
   network.train(was_training);
   std::vector<HeldOut> found;
@@ -158,19 +162,16 @@ std::vector<HeldOut> evaluate(Network& network, const Collator& collator, int64_
 }
 
 std::optional<double> standard_error(const std::vector<SequenceLoss>& sequences) {
-  double sum = 0, count = 0, used = 0;
+  std::vector<uint64_t> documents;
+  std::vector<double> sums, counts;
   for (const auto& sequence : sequences) {
-    sum += sequence.sum;
-    count += sequence.count;
-    used += sequence.count > 0;
+    if (sequence.count == 0) continue;
+    documents.push_back(sequence.document);
+    sums.push_back(sequence.sum);
+    counts.push_back(sequence.count);
   }
-  if (used < 2) return std::nullopt;
-  double squares = 0;
-  for (const auto& sequence : sequences) {
-    const double excess = sequence.sum - sum / count * sequence.count;
-    squares += excess * excess;
-  }
-  return std::sqrt(used / (used - 1) * squares) / count;
+  const auto clusters = cluster_examples(documents, sums.size());
+  return clustered_mean(clusters.sums(sums), clusters.sums(counts)).error;
 }
 
 Baseline majority_baseline(int64_t positives, int64_t count) {
@@ -240,17 +241,6 @@ std::optional<std::vector<uint64_t>> sequence_label_bytes(const Collator& collat
   return found;
 }
 
-std::vector<uint64_t> sequence_documents(const Collator& collator, int64_t sequences, int64_t batch_size) {
-  std::vector<uint64_t> documents;
-  const auto available = std::min(sequences, static_cast<int64_t>(collator.size()));
-  for (int64_t first = 0; first < available; first += batch_size) {
-    std::vector<RowDraws> rows;
-    collator.batch(static_cast<uint64_t>(first), std::min(batch_size, available - first), &rows);
-    for (const auto& row : rows) documents.push_back(row.document);
-  }
-  return documents;
-}
-
 std::optional<uint64_t> label_bytes(const Collator& collator, int64_t sequences, int64_t batch_size) {
   const auto bytes = sequence_label_bytes(collator, sequences, batch_size);
   if (!bytes) return std::nullopt;
@@ -309,13 +299,12 @@ std::string held_out_file(int64_t step, const std::string& measured, const std::
     for (const auto& sequence : part.sequences) {
       examples.sum.push_back(sequence.sum);
       examples.count.push_back(sequence.count);
+      examples.document.push_back(sequence.document);
     }
     const auto measure = std::ranges::find(measures, part.name, &Measure::name);
     if (measure == measures.end()) continue;
     const auto bytes = sequence_label_bytes(measure->collator, measure->sequences, batch_size);
     const bool covers_text = bytes && std::any_of(bytes->begin(), bytes->end(), [](uint64_t n) { return n > 0; });
-    examples.document = sequence_documents(measure->collator, measure->sequences, batch_size);
-    if (examples.document.size() != examples.sum.size()) examples.document.clear();
     if (covers_text && bytes->size() == examples.sum.size()) examples.bytes = *bytes;
   }
   record.xxh3 = hash_hex(json_text(nlohmann::json(record.losses)));

@@ -20,11 +20,11 @@ struct Baseline {
   bool operator==(const Baseline&) const = default;
 };
 
-/// The summed loss of one sequence: the sampling unit of standard errors, since predictions within a sequence are
-/// correlated.
+/// The summed loss of one sequence.
 struct SequenceLoss {
-  double sum = 0;    ///< each prediction times its weight
-  double count = 0;  ///< predictions, each counted by its weight
+  double sum = 0;         ///< each prediction times its weight
+  double count = 0;       ///< predictions, each counted by its weight
+  uint64_t document = 0;  ///< that of its first token, or what else makes sequences alike: the text of task items
 };
 
 /// One held-out loss.
@@ -35,7 +35,7 @@ struct HeldOut {
   double loss = 0;          ///< mean over predictions, by their weights
   std::optional<double> accuracy{};  ///< none where predictions are neither right nor wrong
   int64_t count = 0;
-  std::optional<double> standard_error{};  ///< of `loss`, over sequences; none for fewer than two
+  std::optional<double> standard_error{};  ///< of `loss`, over documents; none for fewer than two
   std::optional<Baseline> baseline{};      ///< none without token counts of the training text
   std::optional<double> f1{};              ///< of detecting replaced tokens (rtd)
   std::vector<SequenceLoss> sequences{};   ///< in the order of the held-out rows
@@ -81,9 +81,9 @@ Baseline unigram_baseline(const Collator& collator, const std::vector<uint64_t>&
 /// Loss and accuracy of predicting the more frequent label, if `positives` of `count` labels are 1.
 Baseline majority_baseline(int64_t positives, int64_t count);
 
-/// Standard error of the mean loss of all predictions with sequences as sampling units, by linearisation: sqrt(S / (S -
-/// 1) sum (L - m n)^2) / sum n over the S sequences with predictions, L the loss of a sequence, n its predictions, m
-/// the mean. None for S < 2. Source: Cochran 1977, section 6.3.
+/// Standard error of the mean loss of all predictions, with documents as sampling units, since the predictions in a
+/// document are correlated; with sequences where all are of one document. None for a single sequence with predictions.
+/// clustered_mean (core/report/clusters.h) has the source.
 std::optional<double> standard_error(const std::vector<SequenceLoss>& sequences);
 
 /// F1 of label 1; 0 without such labels and predictions.
@@ -93,8 +93,6 @@ double f1_score(const BinaryCounts& counts);
 /// tokenization. None if the tokens were prepared without byte counts.
 std::optional<std::vector<uint64_t>> sequence_label_bytes(const Collator& collator, int64_t sequences,
                                                           int64_t batch_size);
-/// The document of each of the first `sequences` sequences, that of its first token.
-std::vector<uint64_t> sequence_documents(const Collator& collator, int64_t sequences, int64_t batch_size);
 /// The sum of label bytes.
 std::optional<uint64_t> label_bytes(const Collator& collator, int64_t sequences, int64_t batch_size);
 

@@ -57,8 +57,10 @@ void add_difference(const std::vector<ItemPair>& pairs, bool is_of_clusters, Sui
   compared.difference = of_clusters.value;
   if (!of_items.interval) return;
   const auto bounds = of_clusters.interval.value_or(*of_items.interval);
-  compared.interval = Bounds{std::max(-1.0, std::min(bounds.low, of_items.interval->low)),
-                             std::min(1.0, std::max(bounds.high, of_items.interval->high))};
+  const auto widest =
+      difference_bounds({std::min(bounds.low, of_items.interval->low), std::max(bounds.high, of_items.interval->high)},
+                        std::ssize(pairs));
+  compared.interval = Bounds{std::max(-1.0, widest.low), std::min(1.0, widest.high)};
 }
 
 const SuiteFigure* share_figure(const SuiteResult& result) {

@@ -276,7 +276,7 @@ std::optional<FigureSums> sums_of(const SuiteResult& result, const std::string& 
   const auto share = std::ranges::find_if(result.shares, is_of);
   if (share == result.shares.end() || share->items.empty()) return std::nullopt;
   const bool is_of_clusters = share->is_of_clusters && metric == share->metric;
-  FigureSums sums;
+  FigureSums sums{.items = std::ssize(share->items)};
   double guess = 0, count = 0;
   for (const auto& cluster : clusters_of(share->items)) {
     const double parts = is_of_clusters ? cluster.count : 1;

@@ -55,6 +55,7 @@ nlohmann::json to_json(const RankingItem& item, const RankedItem& ranked);
 /// A figure of a whole suite as the quotient of two sums.
 struct FigureSums {
   std::vector<double> sum{}, count{};  ///< [E]
+  int64_t items = 0;                   ///< of all clusters
   double floor = 0;                    ///< what guessing reaches; 0: not known
 };
 

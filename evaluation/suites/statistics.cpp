@@ -1,7 +1,6 @@
 #include "evaluation/suites/statistics.h"
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <numeric>
 
@@ -9,28 +8,6 @@ namespace cloze {
 
 double average(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-ClusteredMean clustered_mean(std::span<const double> sums, std::span<const double> counts) {
-  const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
-  ClusteredMean mean{.value = std::accumulate(sums.begin(), sums.end(), 0.0) / all};
-  if (sums.size() < 2) return mean;
-  const auto clusters = static_cast<double>(sums.size());
-  double squares = 0;
-  for (size_t g = 0; g < sums.size(); ++g) {
-    const double residual = sums[g] - mean.value * counts[g];
-    squares += residual * residual;
-  }
-  const double error = std::sqrt(clusters / (clusters - 1) * squares) / all;
-  const double t = boost::math::quantile(boost::math::students_t(clusters - 1), 0.975);
-  mean.interval = {mean.value - t * error, mean.value + t * error};
-  return mean;
-}
-
-Bounds fraction_interval(const ClusteredMean& mean, int64_t count) {
-  const auto independent = wilson(mean.value * static_cast<double>(count), count);
-  const auto bounds = mean.interval.value_or(independent);
-  return {std::max(0.0, std::min(bounds.low, independent.low)), std::min(1.0, std::max(bounds.high, independent.high))};
 }
 
 std::vector<double> ranks(std::span<const double> values) {

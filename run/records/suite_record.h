@@ -1,8 +1,8 @@
 #pragma once
 // suites.json of a run: the figures of its suites at its end, with the sums that statistics over runs need.
 //
-//   {"step", "suites": {NAME: {METRIC: {"value", "higher_is_better", "floor", "asked", "sum": [E], "count": [E]}}},
-//   "xxh3"}
+//   {"step", "suites": {NAME: {METRIC: {"value", "higher_is_better", "floor", "asked", "items", "sum": [E],
+//   "count": [E]}}}, "xxh3"}
 //
 // Sums are over the clusters of a suite (paradigms), of a suite with a single one over its items. They are left out
 // where a figure is no mean, such as a correlation.
@@ -20,6 +20,7 @@ struct RecordedFigure {
   bool higher_is_better = true;
   double floor = 0;                    ///< what guessing reaches; 0: not known
   std::string asked{};                 ///< XXH3 of the items; empty: not known
+  int64_t items = 0;                   ///< that are right or wrong; 0: not known
   std::vector<double> sum{}, count{};  ///< [E]; the value is the sum of the first by that of the second
 };
 template <class V>
@@ -28,6 +29,7 @@ void describe(V& v, RecordedFigure& f) {
   v("higher_is_better", f.higher_is_better);
   v("floor", f.floor);
   v("asked", f.asked);
+  v.or_else("items", f.items, 0);
   v.numbers("sum", f.sum);
   v.numbers("count", f.count);
 }

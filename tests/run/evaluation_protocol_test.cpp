@@ -202,6 +202,21 @@ TEST_CASE("several masking rates are evaluated in one run, and each prediction i
              Catch::Contains("+- ") && Catch::Contains("(majority 0.") && Catch::Contains("(unigram 2."));
 }
 
+TEST_CASE("the standard error treats documents as sampling units, not the sequences in them", "[train][evaluation]") {
+  auto stream = Rng(4).stream("losses");
+  std::vector<SequenceLoss> sequences;
+  for (uint64_t document = 0; document < 200; ++document) {
+    const double own = 5 * stream.uniform();
+    for (int s = 0; s < 6; ++s) sequences.push_back({.sum = 10 * own, .count = 10, .document = document});
+  }
+  auto alone = sequences;
+  for (size_t s = 0; s < alone.size(); ++s) alone[s].document = s;
+  // Six sequences of one loss tell no more than one.
+  CHECK(*standard_error(sequences) == Approx(std::sqrt(6.0) * *standard_error(alone)).epsilon(0.01));
+  for (auto& sequence : alone) sequence.document = 3;
+  CHECK(*standard_error(alone) < 0.5 * *standard_error(sequences));  // of one document, sequences are the units
+}
+
 TEST_CASE("the standard error treats sequences as sampling units, not tokens", "[train][evaluation]") {
   auto stream = Rng(3).stream("losses");
   std::vector<SequenceLoss> sequences;

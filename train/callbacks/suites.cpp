@@ -112,6 +112,7 @@ std::string suites_file(int64_t step, const std::vector<SuiteResult>& results) {
       const auto sums = sums_of(result, figure.metric);
       if (!sums) continue;
       recorded.floor = sums->floor;
+      recorded.items = sums->items;
       recorded.sum = sums->sum;
       recorded.count = sums->count;
     }

@@ -22,10 +22,16 @@ for sizes in [[20, 20, 20], [5, 50, 11, 30, 8], [3, 4]]:
         chance = rng.uniform(0.4, 0.95)
         values += [float(v) for v in rng.binomial(1, chance, size)]
         groups += [group] * size
-    fit = sm.OLS(values, np.ones(len(values))).fit(cov_type="cluster", cov_kwds={"groups": np.array(groups)}, use_t=True)
-    low, high = fit.conf_int()[0]
-    sums = [sum(v for v, g in zip(values, groups) if g == k) for k in range(len(sizes))]
-    clusters.append({"sums": sums, "counts": sizes, "mean": fit.params[0], "low": low, "high": high})
+    values, groups = np.array(values), np.array(groups)
+    left_out = np.array([values[groups != k].mean() for k in range(len(sizes))])
+    error = np.sqrt((len(sizes) - 1) / len(sizes) * ((left_out - values.mean()) ** 2).sum())
+    half = stats.t.isf(0.025, max(1, sum(sizes) ** 2 / sum(n * n for n in sizes) - 1)) * error
+    low, high = values.mean() - half, values.mean() + half
+    if len(set(sizes)) == 1:  # the same as cluster-robust regression on a constant
+        fit = sm.OLS(values, np.ones(len(values))).fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
+        assert np.allclose(fit.conf_int()[0], [low, high])
+    sums = [float(values[groups == k].sum()) for k in range(len(sizes))]
+    clusters.append({"sums": sums, "counts": sizes, "mean": values.mean(), "low": low, "high": high})
 
 pairs = []
 for count in [4, 9, 30]:
