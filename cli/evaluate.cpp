@@ -46,7 +46,6 @@ std::string text_of(const std::vector<Table>& tables, const std::string& format)
 /// Floors of the items that have a prediction.
 void add_floors(const Task& task, const TaskPart& part, const TaskFiguresCommand& command, const PredictionFile& read,
                 const MetricOptions& options, TaskFigures& figures) {
-  if (task.train.items.empty()) return;
   const auto kind = task.config.kind;
   const auto add = [&](Floor floor) {
     auto predictions = floor_predictions(kind, floor, task.train.items, part.items, task.labels);

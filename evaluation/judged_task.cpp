@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "tasks/figures/floors.h"
+#include "tasks/figures/item_clusters.h"
 #include "tasks/figures/span_answer.h"
 #include "tasks/figures/task_metric.h"
 
@@ -42,8 +43,7 @@ JudgedTask judged_task(const std::string& folder, const Objectives& objectives, 
   require_same_labels(task, objectives, folder);
   auto setting = prediction_setting(task.config, task.labels, prepared.may_lack_answers);
   setting.no_answer_threshold = no_answer_threshold;
-  return {
-      .task = std::move(task), .objectives = objectives, .setting = setting, .constant = std::move(prepared.constant)};
+  return {.task = std::move(task), .objectives = objectives, .setting = setting};
 }
 
 JudgedTask task_of_head(const std::string& file, const Objectives& objectives) {
@@ -58,7 +58,7 @@ JudgedTask task_of_head(const std::string& file, const Objectives& objectives) {
   task.labels = has_labels ? order_labels(task.config, nullptr, LabelPool(), head->labels)
                            : TaskLabels{.names = head->labels, .written = head->labels};
   const auto setting = prediction_setting(task.config, task.labels, /*may_have_no_answer=*/false);
-  return {.task = std::move(task), .objectives = objectives, .setting = setting, .constant = {}};
+  return {.task = std::move(task), .objectives = objectives, .setting = setting};
 }
 
 namespace {
@@ -145,7 +145,7 @@ std::vector<JudgedPart> judge_probes(Network& network, const JudgedTask& task, c
 
 void add_constant_floor(const JudgedTask& task, const std::vector<TaskItem>& items, TaskFigures& figures) {
   const auto kind = task.task.config.kind;
-  add_floor(kind, Floor::constant, constant_predictions(kind, task.constant, items), items, task.task.labels,
+  add_floor(kind, Floor::constant, constant_predictions(kind, items, task.task.labels), items, task.task.labels,
             metric_options(task.task), figures);
 }
 
@@ -173,13 +173,19 @@ double loss_of_guessing(const JudgedTask& task, const PreparedPart& part) {
   return sum / static_cast<double>(std::max<size_t>(part.items.size(), 1));
 }
 
-HeldOut held_out_of(const JudgedTask& task, const JudgedPart& judged, const std::string& name) {
+HeldOut held_out_of(const JudgedTask& task, const std::vector<TaskItem>& items, const JudgedPart& judged,
+                    const std::string& name) {
   HeldOut held_out{.name = name, .weight = as_kind(task.objectives.at(0)).weight};
   const double range = squared_range(task.objectives);
+  std::vector<const TaskItem*> all;
+  for (const auto& item : items) all.push_back(&item);
+  const auto clusters = clusters_of_items(all);
   double sum = 0;
-  for (const auto& one : judged.predictions) {
+  for (size_t i = 0; i < judged.predictions.size(); ++i) {
+    const auto& one = judged.predictions[i];
     const auto count = static_cast<double>(one.count);
-    held_out.sequences.push_back({.sum = one.count > 0 ? count * one.loss / range : 0, .count = count});
+    held_out.sequences.push_back(
+        {.sum = one.count > 0 ? count * one.loss / range : 0, .count = count, .document = clusters[i]});
     held_out.count += one.count;
     sum += held_out.sequences.back().sum;
   }

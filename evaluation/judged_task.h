@@ -17,7 +17,6 @@ struct JudgedTask {
   Task task{};  ///< without items
   Objectives objectives{};
   PredictionSetting setting{};
-  TaskPrediction constant{};  ///< of its training part, for every item alike
 };
 
 /// The task in a prepared folder for a network with these objectives. `no_answer_threshold`: spans, that of the
@@ -71,7 +70,9 @@ double loss_of_guessing(const JudgedTask& task, const PreparedPart& part);
 /// and the label smoothing of training, on the scale of training. Its accuracy is the figure of that name, if there is
 /// one.
 ///
-/// name  of the loss, as the objective's short form
-HeldOut held_out_of(const JudgedTask& task, const JudgedPart& judged, const std::string& name);
+/// items  of the part
+/// name   of the loss, as the objective's short form
+HeldOut held_out_of(const JudgedTask& task, const std::vector<TaskItem>& items, const JudgedPart& judged,
+                    const std::string& name);
 
 }  // namespace cloze

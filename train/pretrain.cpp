@@ -176,13 +176,14 @@ PretrainReport conclude(Training& training, const Callbacks& callbacks) {
   }
   training.write("summary.json", summary_of(training, report, callbacks.log.losses(), answers, report.task));
   if (!report.task.is_null() && report.task["learned"] == false)
-    log_warning("train", concat(training.options.run, ": did not learn: its ", training.config.task.metric,
-                                " on the valid part of ", training.config.task.name, " is no better than that of ",
-                                report.task["floor"]["name"].get<std::string>(),
-                                std::isfinite(report.held_out_loss)
-                                    ? "; raise optimizer.learning_rate or train.budget"
-                                    : "; lower optimizer.learning_rate, with which its last predictions are not finite",
-                                ", or look at the rows with `cloze inspect task`"));
+    log_warning("train",
+                concat(training.options.run, ": did not learn: its ", training.config.task.metric,
+                       " on the valid part of ", training.config.task.name, " is not shown to be better than that of ",
+                       report.task["floor"]["name"].get<std::string>(),
+                       std::isfinite(report.held_out_loss)
+                           ? "; raise optimizer.learning_rate or train.budget"
+                           : "; lower optimizer.learning_rate, with which its last predictions are not finite",
+                       ", or look at the rows with `cloze inspect task`"));
   if (!answers.empty()) training.write("suites.json", suites_file(report.steps, answers));
   training.write("held_out.json", callbacks.held_out.file(training));
   training.tell(

@@ -82,7 +82,7 @@ std::optional<NamedFloor> TaskFloors::find(const std::string& task, const std::s
     value = of_words(*rows, figure);
   } else {
     const auto test = read_prepared_part(rows->folder, "test").items;
-    value = figure_of_floor(of, test, constant_predictions(of.config.kind, rows->prepared.constant, test), figure);
+    value = figure_of_floor(of, test, constant_predictions(of.config.kind, test, of.labels), figure);
   }
   if (!value) return {};
   return NamedFloor{.name = name_of_floor(of.config.kind, floor), .value = *value};

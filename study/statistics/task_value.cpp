@@ -55,7 +55,7 @@ JudgedFinetuning judged_run(const std::string& folder, const std::string& figure
   const auto options = metric_options(task);
   JudgedFinetuning judged{.figure = figure_on_draws(kind, test, task.labels, predictions, figure, options),
                           .items = fingerprint_of_items(test)};
-  const auto constant = constant_predictions(kind, prepared.constant, test);
+  const auto constant = constant_predictions(kind, test, task.labels);
   for (const auto& one : values_of(kind, test, task.labels, constant, options))
     if (one.metric == figure) judged.floor = one.value.value_or(0);
   return judged;
@@ -122,13 +122,16 @@ MetricValue value_of_finetunings(const std::vector<std::string>& folders, const 
     mean.value += factor * judged.figure.value;
     floor += factor * judged.floor;
     mean.examples.drawn_of = judged.figure.units;
+    mean.examples.items = is_error(name) ? 0 : judged.figure.units;
+    mean.examples.documents = judged.figure.clusters;
     add_scaled(of_units, judged.figure.of_units, factor);
     add_scaled(draws, judged.figure.draws, factor);
   }
   mean.floor = floor;
-  if (!of_units.empty()) {
-    mean.examples.count.assign(of_units.size(), 1);
-    mean.examples.sum = std::move(of_units);
+  for (const double one : of_units) {
+    const bool is_left_out = std::isnan(one);
+    mean.examples.sum.push_back(is_left_out ? 0 : one);
+    mean.examples.count.push_back(is_left_out ? 0 : 1);
   }
   mean.examples.draws = std::move(draws);
   return mean;

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <thread>
 
+#include "core/report/clusters.h"
 #include "core/worker_threads.h"
 
 namespace cloze {
@@ -67,17 +68,16 @@ std::vector<int64_t> counts_of(const TaskScorer& scorer) {
   return counts;
 }
 
-/// Counts of cells in a draw of as many units as there are.
+/// Counts of cells in a draw of as many clusters as there are.
 struct CellDraws {
   const TaskScorer& scorer;
+  const UnitClusters& clusters;
   std::vector<int64_t> counts = counts_of(scorer);
 
   void draw(Stream& stream, std::vector<int64_t>& weights) const {
     auto left = static_cast<int64_t>(scorer.cell_of.size());
-    if (counts.size() * 8 > scorer.cell_of.size()) {
-      std::ranges::fill(weights, 0);
-      for (const auto units = static_cast<uint64_t>(left); left > 0; --left)
-        ++weights[scorer.cell_of[stream.below(units)]];
+    if (!clusters.are_units() || counts.size() * 8 > scorer.cell_of.size()) {
+      draw_clusters(stream, scorer, clusters, weights);
       return;
     }
     auto others = left;  // units of this cell and of those after it
@@ -102,18 +102,22 @@ void each_resample(int64_t resamples, const std::function<void(int64_t)>& one) {
   work();
 }
 
-/// The items of so many units, chosen by the seed, in their order.
-ScoredItems some_of(const ScoredItems& scored, const TaskScorer& scorer, size_t units, uint64_t seed) {
-  const Permutation order(scorer.cell_of.size(), Rng(seed).key("bootstrap units"));
+/// The items of so many clusters, chosen by the seed, in their order.
+ScoredItems some_of(const ScoredItems& scored, const TaskScorer& scorer, const UnitClusters& clusters, size_t count,
+                    uint64_t seed) {
+  const Permutation order(clusters.units.size(), Rng(seed).key("bootstrap units"));
   std::vector<bool> chosen(scorer.cell_of.size());
-  for (size_t i = 0; i < units; ++i) chosen[order(i)] = true;
+  for (size_t i = 0; i < count; ++i)
+    for (const auto unit : clusters.units[order(i)]) chosen[unit] = true;
   ScoredItems some = scored;
   some.items.clear();
   some.predictions.clear();
+  some.cluster_of.clear();
   for (size_t i = 0; i < scored.size(); ++i) {
     if (!chosen[scorer.unit_of.empty() ? i : scorer.unit_of[i]]) continue;
     some.items.push_back(scored.items[i]);
     some.predictions.push_back(scored.predictions[i]);
+    some.cluster_of.push_back(scored.cluster_of[i]);
   }
   return some;
 }
@@ -124,10 +128,13 @@ std::vector<double> values_at(const TaskScorer& scorer) {
   return values;
 }
 
-/// How many units are drawn from: all, unless their cells are more than can be weighed so often.
-size_t units_drawn(const TaskScorer& scorer, size_t cells) {
+/// How many clusters are drawn from: all, unless their cells are more than can be weighed so often.
+size_t clusters_drawn(const TaskScorer& scorer, const UnitClusters& clusters) {
   const auto most = static_cast<size_t>(std::max(1000.0, static_cast<double>(most_drawn) / scorer.cost));
-  return cells <= most ? scorer.cell_of.size() : std::min(scorer.cell_of.size(), most);
+  const auto units = clusters.of.size(), all = clusters.units.size();
+  if (scorer.cells <= most || units <= most) return all;
+  constexpr size_t fewest = 100;  // of which a draw of a part still tells what a draw of all would
+  return std::min(all, std::max(fewest, all * most / units));
 }
 
 double root_of_fraction(size_t part, size_t whole) {
@@ -143,19 +150,44 @@ int64_t binomial(Stream& stream, int64_t n, double p) {
   return static_cast<double>(n) * p < 10 ? small_binomial(stream, n, p) : large_binomial(stream, n, p);
 }
 
+std::vector<double> UnitClusters::sizes() const {
+  std::vector<double> counts;
+  for (const auto& of_cluster : units) counts.push_back(static_cast<double>(of_cluster.size()));
+  return counts;
+}
+
+UnitClusters unit_clusters(const ScoredItems& scored, const TaskScorer& scorer) {
+  std::vector<uint64_t> names(scorer.cell_of.size());
+  for (size_t i = scored.size(); i-- > 0;) names[scorer.unit_of.empty() ? i : scorer.unit_of[i]] = scored.cluster_of[i];
+  const auto clusters = cluster_examples(names, names.size());
+  UnitClusters found{.of = {clusters.of.begin(), clusters.of.end()}};
+  found.units.resize(clusters.count);
+  for (size_t unit = 0; unit < names.size(); ++unit) found.units[found.of[unit]].push_back(static_cast<uint32_t>(unit));
+  return found;
+}
+
+void draw_clusters(Stream& stream, const TaskScorer& scorer, const UnitClusters& clusters,
+                   std::vector<int64_t>& weights) {
+  std::ranges::fill(weights, 0);
+  for (size_t i = 0; i < clusters.units.size(); ++i)
+    for (const auto unit : clusters.units[stream.below(clusters.units.size())]) ++weights[scorer.cell_of[unit]];
+}
+
 Resampled resample(const ScoredItems& scored, const TaskScorerMaker& make, const TaskScorer& scorer,
                    const MetricOptions& options) {
-  const auto units = units_drawn(scorer, scorer.cells);
-  if (units < scorer.cell_of.size()) {
-    const auto some = some_of(scored, scorer, units, options.seed);
+  const auto clusters = unit_clusters(scored, scorer);
+  const auto count = clusters_drawn(scorer, clusters);
+  if (count < clusters.units.size()) {
+    const auto some = some_of(scored, scorer, clusters, count, options.seed);
     const auto part = make(some);
     auto resampled = resample(some, make, part, options);
-    resampled.shrink *= root_of_fraction(units, scorer.cell_of.size());
+    resampled.shrink *= root_of_fraction(count, clusters.units.size());
     return resampled;
   }
   Resampled resampled{.draws = std::vector<std::vector<double>>(static_cast<size_t>(options.resamples)),
-                      .centre = values_at(scorer)};
-  const CellDraws draws{scorer};
+                      .centre = values_at(scorer),
+                      .clusters = effective_clusters(clusters.sizes())};
+  const CellDraws draws{scorer, clusters};
   each_resample(options.resamples, [&](int64_t r) {
     auto stream = Rng(options.seed).stream("bootstrap", 0, static_cast<uint64_t>(r));
     std::vector<int64_t> weights(scorer.cells);
@@ -200,11 +232,12 @@ Resampled resample_difference(const ScoredItems& first, const ScoredItems& secon
                               const MetricOptions& options) {
   const auto a = make(first), b = make(second);
   const CellPairs pairs(a, b);
-  const auto units = units_drawn(pairs.joint, pairs.joint.cells);
-  if (units < a.cell_of.size()) {
-    auto resampled = resample_difference(some_of(first, a, units, options.seed),
-                                         some_of(second, a, units, options.seed), make, options);
-    resampled.shrink *= root_of_fraction(units, a.cell_of.size());
+  const auto clusters = unit_clusters(first, a);
+  const auto count = clusters_drawn(pairs.joint, clusters);
+  if (count < clusters.units.size()) {
+    auto resampled = resample_difference(some_of(first, a, clusters, count, options.seed),
+                                         some_of(second, a, clusters, count, options.seed), make, options);
+    resampled.shrink *= root_of_fraction(count, clusters.units.size());
     return resampled;
   }
   const auto difference = [&](const std::vector<int64_t>& weights) {
@@ -214,8 +247,9 @@ Resampled resample_difference(const ScoredItems& first, const ScoredItems& secon
     for (size_t m = 0; m < values.size(); ++m) values[m] -= others[m];
     return values;
   };
-  Resampled resampled{.draws = std::vector<std::vector<double>>(static_cast<size_t>(options.resamples))};
-  const CellDraws draws{pairs.joint};
+  Resampled resampled{.draws = std::vector<std::vector<double>>(static_cast<size_t>(options.resamples)),
+                      .clusters = effective_clusters(clusters.sizes())};
+  const CellDraws draws{pairs.joint, clusters};
   resampled.centre = difference(draws.counts);
   each_resample(options.resamples, [&](int64_t r) {
     auto stream = Rng(options.seed).stream("bootstrap", 0, static_cast<uint64_t>(r));
@@ -239,7 +273,8 @@ std::optional<Bounds> percentile_bounds(const Resampled& resampled, size_t metri
     if (resampled.shrink == 1) return found;
     return value + (found - resampled.centre[metric]) * resampled.shrink;
   };
-  return Bounds{percentile(0.025), percentile(0.975)};
+  const double tail = tail_of_draws(resampled.clusters);
+  return Bounds{percentile(tail), percentile(1 - tail)};
 }
 
 }  // namespace cloze

@@ -6,11 +6,13 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "core/report/clusters.h"
 #include "core/report/significance.h"
 #include "core/spelling.h"
 #include "core/text.h"
 #include "tasks/figures/bootstrap.h"
 #include "tasks/figures/entities.h"
+#include "tasks/figures/item_clusters.h"
 #include "tasks/figures/task_scorer.h"
 
 namespace cloze {
@@ -103,6 +105,7 @@ ScoredItems checked(TaskKind kind, const std::vector<TaskItem>& items, const Tas
     scored.items.push_back(&items[i]);
     scored.predictions.push_back(&predictions[i]);
   }
+  scored.cluster_of = clusters_of_items(scored.items);
   return scored;
 }
 
@@ -125,6 +128,48 @@ std::vector<double> full_values(const ScoredItems& scored, const TaskScorer& sco
   std::vector<double> values(scorer.metrics.size(), std::nan(""));
   if (scored.unjudged.empty()) scorer.values(units_by_cell(scorer), values);
   return values;
+}
+
+/// The values of one metric for several weightings of cells.
+struct MetricValues {
+  const TaskScorer& scorer;
+  size_t metric;
+  std::vector<double> all{};
+  double operator()(const std::vector<int64_t>& weights) {
+    all.assign(scorer.metrics.size(), std::nan(""));
+    scorer.values(weights, all);
+    return all[metric];
+  }
+};
+
+/// A metric of each unit alone: of a proportion 1 or 0, NaN for a unit that it leaves out.
+std::vector<double> values_of_units(const TaskScorer& scorer, size_t metric) {
+  MetricValues value_of{.scorer = scorer, .metric = metric};
+  std::vector<double> of_cells(scorer.cells);
+  std::vector<int64_t> weights(scorer.cells);
+  for (size_t cell = 0; cell < scorer.cells; ++cell) {
+    weights[cell] = 1;
+    of_cells[cell] = value_of(weights);
+    weights[cell] = 0;
+  }
+  std::vector<double> of_units;
+  for (const auto cell : scorer.cell_of) of_units.push_back(of_cells[cell]);
+  return of_units;
+}
+
+/// Wilson's interval of a share of independent units; of units in clusters that over these, where it is wider.
+Bounds share_bounds(const ScoredItems& scored, const TaskScorer& scorer, size_t metric, double value) {
+  const auto count = scorer.metrics[metric].count;
+  const auto clusters = unit_clusters(scored, scorer);
+  if (clusters.are_units()) return wilson(value * static_cast<double>(count), count);
+  std::vector<double> sums(clusters.units.size()), counts(clusters.units.size());
+  const auto of_units = values_of_units(scorer, metric);
+  for (size_t unit = 0; unit < of_units.size(); ++unit) {
+    if (std::isnan(of_units[unit])) continue;
+    sums[clusters.of[unit]] += of_units[unit];
+    ++counts[clusters.of[unit]];
+  }
+  return fraction_interval(clustered_mean(sums, counts), count);
 }
 
 /// How many units a share of 1 is of: those that have it by themselves, as items with a label have its recall, else
@@ -156,15 +201,15 @@ Bounds interval_of_all(const TaskScorer& scorer, size_t metric, double value) {
   return bounds;
 }
 
-std::optional<Bounds> interval_of(TaskKind kind, const TaskScorer& scorer, size_t metric, double value,
+std::optional<Bounds> interval_of(const ScoredItems& scored, const TaskScorer& scorer, size_t metric, double value,
                                   const Resampled& resampled) {
   const auto& [name, undefined, is_proportion, has_interval, count] = scorer.metrics[metric];
-  if (is_proportion) return wilson(value * static_cast<double>(count), count);
+  if (is_proportion) return share_bounds(scored, scorer, metric, value);
   if (!has_interval) return std::nullopt;
   const auto bounds = percentile_bounds(resampled, metric, value);
   const bool is_constant = bounds && bounds->low == value && bounds->high == value;
   const bool is_signed = name == "mcc" || name == "kappa";
-  if (!is_constant || kind == TaskKind::regression || !(value == 1 || (value == 0 && !is_signed))) return bounds;
+  if (!is_constant || scored.kind == TaskKind::regression || !(value == 1 || (value == 0 && !is_signed))) return bounds;
   return interval_of_all(scorer, metric, value);
 }
 
@@ -181,7 +226,7 @@ void add_figures(const ScoredItems& scored, const TaskScorerMaker& make, std::ve
     resampled = resample(scored, make, scorer, *scored.options);
   for (size_t m = 0; m < values.size(); ++m) {
     auto figure = figure_at(scored, scorer.metrics[m], values[m]);
-    if (const auto bounds = figure.value ? interval_of(scored.kind, scorer, m, values[m], resampled) : std::nullopt) {
+    if (const auto bounds = figure.value ? interval_of(scored, scorer, m, values[m], resampled) : std::nullopt) {
       figure.low = bounds->low;
       figure.high = bounds->high;
     }
@@ -279,7 +324,8 @@ PairedFigures compare_predictions(TaskKind kind, const std::vector<TaskItem>& it
       const double difference = values[m] - others[m];
       if (std::isfinite(difference)) {
         figure.difference = difference;
-        const auto bounds = percentile_bounds(resampled, m, difference);
+        auto bounds = percentile_bounds(resampled, m, difference);
+        if (bounds && scorer.metrics[m].is_proportion) bounds = difference_bounds(*bounds, scorer.metrics[m].count);
         if (bounds && scorer.metrics[m].has_interval) {
           figure.low = bounds->low;
           figure.high = bounds->high;
@@ -299,41 +345,19 @@ PairedFigures compare_predictions(TaskKind kind, const std::vector<TaskItem>& it
 
 namespace {
 
-/// The values of one metric for several weightings of cells.
-struct MetricValues {
-  const TaskScorer& scorer;
-  size_t metric;
-  std::vector<double> all{};
-  double operator()(const std::vector<int64_t>& weights) {
-    all.assign(scorer.metrics.size(), std::nan(""));
-    scorer.values(weights, all);
-    return all[metric];
-  }
-};
-
 FigureOnDraws on_draws(const ScoredItems& scored, const TaskScorer& scorer, size_t metric) {
+  auto clusters = unit_clusters(scored, scorer);
+  FigureOnDraws found{.value = full_values(scored, scorer)[metric], .units = std::ssize(scorer.cell_of)};
+  if (scorer.metrics[metric].is_proportion) found.of_units = values_of_units(scorer, metric);
   MetricValues value_of{.scorer = scorer, .metric = metric};
-  FigureOnDraws draws{.value = full_values(scored, scorer)[metric]};
-  const auto units = scorer.cell_of.size();
-  draws.units = static_cast<int64_t>(units);
-  if (scorer.metrics[metric].is_proportion) {
-    std::vector<double> of_cells(scorer.cells);
-    std::vector<int64_t> weights(scorer.cells);
-    for (size_t cell = 0; cell < scorer.cells; ++cell) {
-      weights[cell] = 1;
-      of_cells[cell] = value_of(weights);
-      weights[cell] = 0;
-    }
-    for (const auto cell : scorer.cell_of) draws.of_units.push_back(of_cells[cell]);
-    return draws;
-  }
-  for (int64_t draw = 0; draw < comparison_draws; ++draw) {
+  for (int64_t draw = 0; draw < comparison_draws && found.of_units.empty(); ++draw) {
     auto stream = Rng(1).stream("units of a comparison", 0, static_cast<uint64_t>(draw));
     std::vector<int64_t> weights(scorer.cells);
-    for (size_t i = 0; i < units; ++i) ++weights[scorer.cell_of[stream.below(units)]];
-    draws.draws.push_back(value_of(weights));
+    draw_clusters(stream, scorer, clusters, weights);
+    found.draws.push_back(value_of(weights));
   }
-  return draws;
+  found.clusters = std::move(clusters.of);
+  return found;
 }
 
 }  // namespace

@@ -86,13 +86,14 @@ const Figure* figure_of(const TaskFigures& figures, const std::string& metric);
 /// A metric with what comparisons of several models on the same items need.
 struct FigureOnDraws {
   double value = 0;  ///< NaN: it is undefined
-  /// Of a share of units (items, or groups of them) that are right: the share of each, whose mean is the value; else
-  /// empty.
+  /// Of a share of units (items, or groups of them) that are right: the share of each, whose mean is the value, NaN of
+  /// one that it leaves out; else empty.
   std::vector<double> of_units{};
-  /// Else the value on each of so many bootstrap draws of units, which are the same for all predictions for these
-  /// items.
+  /// Else the value on each of so many bootstrap draws of clusters of units, which are the same for all predictions for
+  /// these items.
   std::vector<double> draws{};
-  int64_t units = 0;  ///< items, or groups of them
+  int64_t units = 0;                 ///< items, or groups of them
+  std::vector<uint64_t> clusters{};  ///< [units], those of units that share a text (tasks/figures/item_clusters.h)
 };
 
 /// Draws that a comparison takes.

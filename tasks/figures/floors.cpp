@@ -22,7 +22,6 @@ std::vector<int64_t> gold_counts(const std::vector<TaskItem>& items) {
     if (const auto* labels = std::get_if<GoldLabels>(&item.gold))
       for (const auto id : labels->ids) count(id);
   }
-  require<DataError>(!counts.empty(), "the training part has no labels to take the most frequent one of");
   return counts;
 }
 
@@ -33,15 +32,17 @@ double mean_of_gold(const std::vector<TaskItem>& items) {
       sum += gold->value;
       ++count;
     }
-  require<DataError>(count > 0, "the training part has no values to take the mean of");
-  return sum / count;
+  return count > 0 ? sum / count : 0;
+}
+
+int64_t most_frequent(const std::vector<int64_t>& counts) {
+  return counts.empty() ? unknown_label : std::ranges::max_element(counts) - counts.begin();
 }
 
 /// The tag O, of tasks without it the most frequent one.
 int64_t outside_tag(const std::vector<int64_t>& counts, const TaskLabels& labels) {
   const auto at = std::ranges::find(labels.names, "O");
-  if (at != labels.names.end()) return at - labels.names.begin();
-  return std::ranges::max_element(counts) - counts.begin();
+  return at != labels.names.end() ? at - labels.names.begin() : most_frequent(counts);
 }
 
 std::string both_texts(const TaskItem& item) { return item.is_pair ? item.text + " " + item.second : item.text; }
@@ -65,6 +66,31 @@ std::vector<TaskPrediction> word_predictions(const std::vector<TaskItem>& train,
   return predictions;
 }
 
+TaskPrediction constant_prediction(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels) {
+  TaskPrediction prediction;
+  switch (kind) {
+    case TaskKind::classification:
+    case TaskKind::choice:
+      prediction.label = most_frequent(gold_counts(items));
+      break;
+    case TaskKind::multilabel: {
+      const auto counts = gold_counts(items);
+      for (size_t id = 0; id < counts.size(); ++id)
+        if (2 * counts[id] > std::ssize(items)) prediction.labels.push_back(static_cast<int64_t>(id));
+      break;
+    }
+    case TaskKind::regression:
+      prediction.value = mean_of_gold(items);
+      break;
+    case TaskKind::tagging:
+      prediction.label = outside_tag(gold_counts(items), labels);
+      break;
+    case TaskKind::spans:
+      break;
+  }
+  return prediction;
+}
+
 }  // namespace
 
 std::string name_of_floor(TaskKind kind, Floor floor) {
@@ -81,39 +107,12 @@ std::string name_of_floor(TaskKind kind, Floor floor) {
   }
 }
 
-TaskPrediction constant_prediction(TaskKind kind, const std::vector<TaskItem>& train, const TaskLabels& labels) {
-  TaskPrediction prediction;
-  switch (kind) {
-    case TaskKind::classification:
-    case TaskKind::choice: {
-      const auto counts = gold_counts(train);
-      prediction.label = std::ranges::max_element(counts) - counts.begin();
-      break;
-    }
-    case TaskKind::multilabel: {
-      const auto counts = gold_counts(train);
-      for (size_t id = 0; id < counts.size(); ++id)
-        if (2 * counts[id] > std::ssize(train)) prediction.labels.push_back(static_cast<int64_t>(id));
-      break;
-    }
-    case TaskKind::regression:
-      prediction.value = mean_of_gold(train);
-      break;
-    case TaskKind::tagging:
-      prediction.label = outside_tag(gold_counts(train), labels);
-      break;
-    case TaskKind::spans:
-      break;
-  }
-  return prediction;
-}
-
-std::vector<TaskPrediction> constant_predictions(TaskKind kind, const TaskPrediction& constant,
-                                                 const std::vector<TaskItem>& items) {
-  std::vector<TaskPrediction> predictions(items.size(), constant);
+std::vector<TaskPrediction> constant_predictions(TaskKind kind, const std::vector<TaskItem>& items,
+                                                 const TaskLabels& labels) {
+  std::vector<TaskPrediction> predictions(items.size(), constant_prediction(kind, items, labels));
   for (size_t i = 0; i < items.size(); ++i) {
     predictions[i].id = items[i].id;
-    if (kind == TaskKind::tagging) predictions[i].labels.assign(items[i].words.size(), constant.label);
+    if (kind == TaskKind::tagging) predictions[i].labels.assign(items[i].words.size(), predictions[i].label);
   }
   return predictions;
 }
@@ -125,7 +124,7 @@ std::vector<TaskPrediction> floor_predictions(TaskKind kind, Floor floor, const 
                          name_of(kind), " there is the constant one, which stands beside every figure");
     return word_predictions(train, items, labels);
   }
-  return constant_predictions(kind, constant_prediction(kind, train, labels), items);
+  return constant_predictions(kind, items, labels);
 }
 
 void add_floor(TaskKind kind, Floor floor, const std::vector<TaskPrediction>& predictions,

@@ -12,22 +12,19 @@ enum class Floor { constant, words };
 constexpr auto choices(Floor) {
   using enum Floor;
   return std::array{
-      Choice{constant, "constant", "the majority class, the mean, all O, no answer: what the training part has most"},
+      Choice{constant, "constant", "the majority class, the mean, all O, no answer: what the part itself has most"},
       Choice{words, "words", "a logistic regression on the words and pairs of words of the training part"}};
 }
 
 /// What a floor is called beside figures: `majority`, `mean`, `all O`, `no answer`, `words`.
 std::string name_of_floor(TaskKind kind, Floor floor);
 
-/// What the training part alone predicts, whatever the item: the most frequent label, of equally frequent ones the
-/// first; the mean; O; no answer. Throws DataError for a training part without labels.
-TaskPrediction constant_prediction(TaskKind kind, const std::vector<TaskItem>& train, const TaskLabels& labels);
+/// The one prediction for all items of a part that is right most often: the most frequent label, of equally frequent
+/// ones the first; the mean; O; no answer. Without a known label none of them.
+std::vector<TaskPrediction> constant_predictions(TaskKind kind, const std::vector<TaskItem>& items,
+                                                 const TaskLabels& labels);
 
-/// That prediction for each of these items.
-std::vector<TaskPrediction> constant_predictions(TaskKind kind, const TaskPrediction& constant,
-                                                 const std::vector<TaskItem>& items);
-
-/// Predictions for items by what the training part alone tells.
+/// Predictions for items: `constant`, by what these items have most, `words` by what the training part tells.
 ///
 /// Throws ConfigError for `words` of another kind than classification; DataError for a training part without labels.
 std::vector<TaskPrediction> floor_predictions(TaskKind kind, Floor floor, const std::vector<TaskItem>& train,

@@ -41,6 +41,7 @@ struct ScoredItems {
   const MetricOptions* options = nullptr;
   SquadVersion squad = SquadVersion::automatic;  ///< of all items, also where these are some of them
   std::string unjudged{};                        ///< why no figure is of any use; empty: they are
+  std::vector<uint64_t> cluster_of{};            ///< [items], clusters_of_items
   size_t size() const { return items.size(); }
 };
 

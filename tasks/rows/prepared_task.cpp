@@ -17,7 +17,6 @@
 #include "core/text.h"
 #include "data/store/manifest.h"
 #include "data/store/token_store.h"
-#include "tasks/figures/floors.h"
 #include "tasks/inspect_task.h"
 
 namespace cloze {
@@ -238,14 +237,6 @@ bool has_unanswerable(const std::vector<TaskItem>& items) {
   });
 }
 
-json json_of_constant(const TaskPrediction& constant) {
-  return {{"label", constant.label}, {"labels", constant.labels}, {"value", constant.value}};
-}
-
-TaskPrediction saved_constant(const json& found) {
-  return {.label = found.at("label"), .labels = found.at("labels"), .value = found.at("value")};
-}
-
 /// The manifest of a prepared task. Throws DataError for other tokens.
 Manifest manifest_of_task(const std::string& folder) {
   auto manifest = read_manifest(folder);
@@ -307,9 +298,7 @@ PreparedTask prepare_task(const Task& task, const Tokenizer& tokenizer, const Ta
                           const std::string& folder) {
   const auto options = row_options(task.config, task.labels);
   const TaskRowMaker maker(tokenizer, framing, options);
-  PreparedTask made{.task = task,
-                    .constant = constant_prediction(options.kind, task.train.items, task.labels),
-                    .may_lack_answers = has_unanswerable(task.train.items)};
+  PreparedTask made{.task = task, .may_lack_answers = has_unanswerable(task.train.items)};
   StagedFolder staged(folder);
   Manifest manifest;
   manifest.tokenizer_kind = tokenizer.kind();
@@ -326,7 +315,6 @@ PreparedTask prepare_task(const Task& task, const Tokenizer& tokenizer, const Ta
   manifest.made_from = {{"task", json_of_task(task)},
                         {"longest", made.longest},
                         {"examples", {{"train", made.train_examples}, {"valid", made.valid_examples}}},
-                        {"constant", json_of_constant(made.constant)},
                         {"may_lack_answers", made.may_lack_answers},
                         {"items", files}};
   tokenizer.save(staged.path() + "/tokenizer");
@@ -350,7 +338,6 @@ PreparedTask open_prepared_task(const std::string& folder) try {
           .longest = from.at("longest"),
           .train_examples = from.at("examples").at("train"),
           .valid_examples = from.at("examples").at("valid"),
-          .constant = saved_constant(from.at("constant")),
           .may_lack_answers = from.at("may_lack_answers")};
 } catch (const json::exception&) {
   fail<DataError>(folder, "/manifest.json: is damaged", again);

@@ -28,7 +28,6 @@ struct PreparedTask {
   std::string fingerprint{};
   int64_t longest = 0;                              ///< tokens of the longest row
   uint64_t train_examples = 0, valid_examples = 0;  ///< rows, or items where the rows of an item are one example
-  TaskPrediction constant{};                        ///< of the training part (tasks/figures/floors.h)
   bool may_lack_answers = false;                    ///< spans: a question of the training part has no answer
   std::vector<std::pair<std::string, RowCounts>> counts{};  ///< by part; empty of a task that was opened
 };

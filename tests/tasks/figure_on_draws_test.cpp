@@ -20,7 +20,7 @@ Judged judged() {
   Judged made;
   for (int64_t i = 0; i < 60; ++i) {
     const int64_t label = i % 3 == 0;
-    made.items.push_back({.id = std::to_string(i), .text = "t", .gold = GoldLabel{label}});
+    made.items.push_back({.id = std::to_string(i), .text = std::to_string(i), .gold = GoldLabel{label}});
     made.predictions.push_back({.id = std::to_string(i), .label = i % 4 == 0 ? 1 - label : label});
   }
   return made;
@@ -56,4 +56,32 @@ TEST_CASE("a figure that is no mean of items has values on draws, which are the 
   CHECK(together < 0);
   CHECK_THROWS_WITH(figure_on_draws(TaskKind::classification, made.items, made.labels, made.predictions, "f7"),
                     Catch::Contains("the task has no figure 'f7'; did you mean 'f1'?; it has accuracy, "));
+}
+
+TEST_CASE("items of which no label is known have no figure to compare runs by") {
+  auto made = judged();
+  for (auto& item : made.items) item.gold = GoldLabel{};
+  for (const std::string metric : {"accuracy", "f1", "mcc"}) {
+    const auto found = figure_on_draws(TaskKind::classification, made.items, made.labels, made.predictions, metric);
+    CHECK(std::isnan(found.value));
+  }
+}
+
+TEST_CASE("draws and shares of items know which items share a text") {
+  auto made = judged();
+  for (size_t i = 0; i < made.items.size(); ++i) made.items[i].text = std::to_string(i / 4);
+  const auto share = figure_on_draws(TaskKind::classification, made.items, made.labels, made.predictions, "accuracy");
+  REQUIRE(share.clusters.size() == 60);
+  CHECK(share.clusters[3] == share.clusters[0]);
+  CHECK(share.clusters[4] != share.clusters[0]);
+  const auto alone = judged();
+  const auto spread = [](const Judged& of) {
+    const auto draws = figure_on_draws(TaskKind::classification, of.items, of.labels, of.predictions, "mcc").draws;
+    const double mean = std::accumulate(draws.begin(), draws.end(), 0.0) / comparison_draws;
+    double squares = 0;
+    for (const double draw : draws) squares += (draw - mean) * (draw - mean);
+    return std::sqrt(squares / comparison_draws);
+  };
+  // Each text has one wrong item of four, so that drawing texts moves the figure less than drawing items.
+  CHECK(spread(made) < 0.6 * spread(alone));
 }

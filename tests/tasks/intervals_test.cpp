@@ -2,7 +2,9 @@
 #include <cmath>
 
 #include "core/report/significance.h"
+#include "core/text.h"
 #include "tests/support/catch.h"
+#include "core/report/clusters.h"
 #include "tasks/figures/bootstrap.h"
 #include "tasks/figures/figures.h"
 
@@ -80,6 +82,65 @@ TEST_CASE("the interval of a correlation is that of theory, also where fewer ite
   }
 }
 
+namespace {
+
+/// Questions on passages of 1 to 9 questions each, which are all right or all wrong.
+DrawnItems questions_on_passages(int64_t passages) {
+  DrawnItems drawn;
+  auto stream = Rng(5).stream("passages");
+  for (int64_t passage = 0; passage < passages; ++passage) {
+    const bool is_right = stream.bernoulli(0.7);
+    for (int64_t i = 0; i <= passage % 9; ++i) {
+      const auto gold = static_cast<int64_t>(stream.below(2));
+      drawn.items.push_back({.id = concat(passage, "-", i),
+                             .text = concat("question ", i),
+                             .second = concat("the passage of number ", passage),
+                             .is_pair = true,
+                             .gold = GoldLabel{gold}});
+      drawn.predictions.push_back({.label = is_right ? gold : 2});
+    }
+  }
+  return drawn;
+}
+
+}  // namespace
+
+TEST_CASE("questions on a passage are not independent: intervals are those over passages") {
+  const auto drawn = questions_on_passages(180);
+  std::vector<double> right(180), counts(180);
+  for (size_t passage = 0, i = 0; passage < 180; ++passage)
+    for (size_t end = i + passage % 9 + 1; i < end; ++i) {
+      ++counts[passage];
+      right[passage] += drawn.predictions[i].label != 2;
+    }
+  const auto over_passages = clustered_mean(right, counts);  // itself held to NumPy and statsmodels
+  const auto figures = metrics_of(TaskKind::classification, drawn.items, drawn.labels, drawn.predictions);
+  const auto* accuracy = figure_of(figures, "accuracy");
+  CHECK(accuracy->value.value() == Approx(over_passages.value));
+  CHECK(accuracy->low.value() == Approx(over_passages.interval->low));
+  CHECK(accuracy->high.value() == Approx(over_passages.interval->high));
+  const auto* micro = figure_of(figures, "f1_micro");  // the same figure, whose interval is the bootstrap's
+  const double width = over_passages.interval->high - over_passages.interval->low;
+  CHECK(micro->high.value() - micro->low.value() == Approx(width).epsilon(0.1));
+  const auto alone = wilson(over_passages.value * 900, 900);
+  CHECK(width > 2 * (alone.high - alone.low));
+  // A second prediction for the same items that is right where the first is wrong differs by passages, too.
+  auto opposite = drawn.predictions;
+  for (size_t i = 0; i < opposite.size(); ++i)
+    opposite[i].label = opposite[i].label == 2 ? std::get<GoldLabel>(drawn.items[i].gold).id : 2;
+  const auto compared =
+      compare_predictions(TaskKind::classification, drawn.items, drawn.labels, drawn.predictions, opposite);
+  const auto& difference = compared.figures.front();
+  CHECK(difference.high.value() - difference.low.value() == Approx(2 * width).epsilon(0.1));
+}
+
+TEST_CASE("percentiles of few clusters are as far out as Student's t") {
+  // Hesterberg 2015: the normal probability of -sqrt(n / (n - 1)) t(0.025, n - 1), by SciPy.
+  CHECK(tail_of_draws(10) == Approx(0.00855063902440636));
+  CHECK(tail_of_draws(1000) == Approx(0.024804305905564275));
+  CHECK(tail_of_draws(1) == 0.025);
+}
+
 TEST_CASE("intervals are a function of the seed") {
   const auto drawn = drawn_values(300);
   const auto interval = [&](uint64_t seed) {
@@ -116,7 +177,7 @@ TEST_CASE("two sets of predictions are compared on the same items") {
   CHECK(compared.mcnemar.value() < 0.01);
   const auto same =
       compare_predictions(TaskKind::classification, drawn.items, drawn.labels, drawn.predictions, drawn.predictions);
-  CHECK(same.figures.front().low == 0);
+  CHECK(same.figures.front().low.value() == Approx(std::pow(0.025, 1.0 / 1000) - 1));  // none of 1,000 differs
   CHECK(same.mcnemar == 1);
 }
 

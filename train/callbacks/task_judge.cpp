@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/report/significance.h"
 #include "run/config/evaluation_protocol.h"
 #include "run/config/objective_short_form.h"
 #include "tasks/figures/floors.h"
@@ -64,10 +65,11 @@ TaskJudge::TaskJudge(const RunConfig& config)
   auto plain = metric_options(task_.task);
   plain.resamples = 0;
   const auto floor = metrics_of(kind, valid_.items, task_.task.labels,
-                                constant_predictions(kind, task_.constant, valid_.items), plain);
+                                constant_predictions(kind, valid_.items, task_.task.labels), plain);
   require<ConfigError>(figure_of(floor, metric_) != nullptr, "task.metric is ", metric_, ", and ", name_,
                        " has no such figure; leave it as `cloze finetune` makes it");
   floor_ = cost_of(floor, metric_);
+  if (const auto* figure = figure_of(floor, metric_); figure->low) items_ = figure->count;
   floor_name_ = name_of_floor(kind, Floor::constant);
 }
 
@@ -75,7 +77,7 @@ void TaskJudge::judge(Network& network) {
   auto judged = network.probes() ? judge_best_probe(network) : judge_head(network);
   cost_ = cost_of(judged.figures, metric_);
   result_ = suite_result_of(name_ + "-valid", metric_, judged);
-  loss_ = held_out_of(task_, judged, loss_name_);
+  loss_ = held_out_of(task_, valid_.items, judged, loss_name_);
   if (!judged.figures.figures.empty()) return;
   loss_.loss = undefined_cost;
   loss_.standard_error.reset();
@@ -115,7 +117,10 @@ std::string TaskJudge::text() const {
   return text + concat(" (", floor_name_, " ", fixed_or_dash(floor, 4), ")");
 }
 
-bool TaskJudge::learned(double cost) const { return std::isfinite(cost) && !(cost >= floor_); }
+bool TaskJudge::learned(double cost) const {
+  if (!std::isfinite(cost) || cost >= floor_) return false;
+  return items_ == 0 || wilson(-cost * static_cast<double>(items_), items_).low > -floor_;
+}
 
 nlohmann::json TaskJudge::summary(double best_cost) const {
   return {{"metric", metric_},

@@ -39,7 +39,8 @@ class TaskJudge {
   const HeldOut& loss() const { return loss_; }
   /// `  sst2-valid accuracy 0.8291 (majority 0.5092)`
   std::string text() const;
-  /// Whether a step of this cost predicts better than the majority class, the mean, `O`, or no answer.
+  /// Whether a step of this cost predicts better than the majority class, the mean, `O`, or no answer of the valid
+  /// part: where the figure is a share of items, by more than its interval.
   bool learned(double cost) const;
   /// What the best figure and that of the floor are: {"metric", "best", "floor", "learned"}.
   nlohmann::json summary(double best_cost) const;
@@ -54,6 +55,7 @@ class TaskJudge {
   int64_t probed_layer_ = -1;
   std::string name_, metric_, loss_name_;
   double floor_ = 0, cost_ = 0;  ///< costs; NaN: undefined
+  int64_t items_ = 0;            ///< of which the figure is a share; 0: it is none
   std::string floor_name_{};
   SuiteResult result_{};
   HeldOut loss_{};
