@@ -28,9 +28,9 @@ namespace cloze {
 
 namespace {
 
-/// Writes the tables in the forms that papers and programs read; returns them as JSON.
+/// Writes the tables in the forms that papers and programs read; returns them as JSON, with their numbers.
 nlohmann::json write_tables(const std::string& folder, const std::vector<Table>& tables,
-                            const std::vector<std::string>& notes) {
+                            const std::vector<std::string>& notes, const nlohmann::json& numbers) {
   std::string markdown, latex;
   auto all = nlohmann::json::array();
   for (const auto& table : tables) {
@@ -40,7 +40,8 @@ nlohmann::json write_tables(const std::string& folder, const std::vector<Table>&
   }
   for (const auto& note : notes) markdown += "- " + escaped_markdown(note) + "\n";
   latex += to_latex(notes);
-  const nlohmann::json fields{{"tables", all}, {"notes", notes}};
+  nlohmann::json fields{{"tables", all}, {"notes", notes}};
+  fields.update(numbers);
   write_atomic(folder + "/table.md", markdown);
   write_atomic(folder + "/table.tex", latex);
   write_atomic(folder + "/table.csv", to_csv(tables.front()));
@@ -73,11 +74,12 @@ void finetune_table(const FinetuneTable& asked, const std::string& program) {
   std::vector<Table> tables{rank_table(found)};
   TaskFloors floors(plan);
   add_floors(tables.front(), floors, found);
-  if (runs.size() > 1) tables.push_back(difference_table(plan));
+  const auto differences = differences_of_runs(plan);
+  if (runs.size() > 1) tables.push_back(difference_table(differences, plan.runs.front().finetuning.arm));
   tables.push_back(finetuning_table(found));
   auto notes = task_notes(plan, found);
   if (runs.size() > 1) notes.push_back(difference_words(plan));
-  const auto fields = write_tables(out, tables, notes);
+  const auto fields = write_tables(out, tables, notes, numbers_of(found, differences));
   for (const auto& table : tables)
     if (!json) print_text(to_text(table) + "\n");
   for (const auto& note : notes) log_info("task", note);

@@ -157,8 +157,6 @@ void add_text_read(RunResult& result, const std::string& folder) {
     if (fields.is_object() && fields.contains(name) && fields[name].is_number()) *sum += fields[name].get<double>();
 }
 
-bool is_own_failure(const std::string& message) { return !message.empty() && !message.starts_with("ended by signal"); }
-
 /// Throws DataError for a damaged summary.json.
 void require_readable_summary(const std::string& folder, const std::string& remedy) {
   const auto path = folder + "/summary.json";
@@ -224,6 +222,8 @@ RunStatus failed(RunStatus status, const std::string& message) {
 }
 
 }  // namespace
+
+bool is_own_failure(const std::string& message) { return !message.empty() && !message.starts_with("ended by signal"); }
 
 double number_at(const json& row, const char* part, const std::string& key, double otherwise) {
   if (!row.contains(part) || !row[part].is_object()) return otherwise;
@@ -385,9 +385,9 @@ HeldOutFile read_held_out(const std::string& folder, const std::string& remedy) 
   for (auto& [name, part] : record.losses) {
     damaged(part.sum.size() == part.count.size() && (part.bytes.empty() || part.bytes.size() == part.sum.size()) &&
             (part.document.empty() || part.document.size() == part.sum.size()));
-    file.losses[name] = {.examples = {std::move(part.sum), std::move(part.count)},
-                         .bytes = {part.bytes.begin(), part.bytes.end()},
-                         .documents = std::move(part.document)};
+    file.losses[name] = {
+        .examples = {.sum = std::move(part.sum), .count = std::move(part.count), .documents = std::move(part.document)},
+        .bytes = {part.bytes.begin(), part.bytes.end()}};
   }
   require_own_losses(folder, file, remedy);
   return file;

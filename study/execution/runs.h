@@ -85,6 +85,8 @@ RunStatus status_of(const Plan& plan, const PlannedRun& run);
 
 /// Whether a run failed for a reason of its own: one that was killed is to be run again.
 bool failed_by_itself(const RunStatus& status);
+/// The same by the message of a failure.
+bool is_own_failure(const std::string& message);
 
 /// What a finished run was scored by, from its held_out.json.
 struct RunResult {
@@ -143,7 +145,6 @@ void add_usage(RunResult& result, const std::vector<CurvePoint>& curve);
 struct HeldOutLosses {
   ExampleLosses examples{};     ///< NaN for what is not finite
   std::vector<double> bytes{};  ///< [E], of the source text of the predicted tokens; empty where they are not known
-  std::vector<uint64_t> documents{};  ///< [E], in the held-out text; empty where they are not known
 };
 
 /// The held_out.json of a run directory.

@@ -361,10 +361,13 @@ void take_finetunings(Plan& trained, const Plan& tasks) {
   const auto take = [&](StudyMetric& metric) {
     auto* task = std::get_if<TaskMetric>(&metric);
     if (!task || !tasks.waits_for.empty()) return;  // what is there may be of other settings than will be found
-    for (const auto& run : tasks.runs)
-      if (run.finetuning.task == task->task && status_of(tasks, run).state == RunState::done &&
-          change_of(run_path(tasks, run)).empty())
+    for (const auto& run : tasks.runs) {
+      if (run.finetuning.task != task->task) continue;
+      const auto status = status_of(tasks, run);
+      if (status.state == RunState::done && change_of(run_path(tasks, run)).empty())
         task->finetunings[run.source].push_back(run_path(tasks, run));
+      if (failed_by_itself(status) && !status.is_of_failed_source) task->failed.insert(run.source);
+    }
   };
   take(trained.metric);
   for (auto& metric : trained.secondary) take(metric);

@@ -72,11 +72,12 @@ Difference difference_of(const Pairs& pairs, const ComparisonRules& rules) {
       has_examples ? example_error(examples_of(pairs.arm), examples_of(pairs.baseline)) : ExampleError{});
 }
 
-/// The two-sided p of a pair of arms, without what a verdict needs besides.
-double p_of(const Pairs& pairs, const ComparisonRules& rules) {
+/// The difference of a pair of arms with its p, without what a verdict needs besides.
+Difference tested(const Pairs& pairs, const ComparisonRules& rules) {
   auto found = paired_t_test(values_of(pairs.arm), values_of(pairs.baseline), rules);
   if (has_same_examples(pairs)) found.examples = example_error(examples_of(pairs.arm), examples_of(pairs.baseline));
-  return error_of(found).p(found.mean);
+  found.p = error_of(found).p(found.mean);
+  return found;
 }
 
 /// Arms against the first, whose intervals hold all at once.
@@ -154,47 +155,83 @@ bool is_apart(const ArmReport& arm) {
   return verdict == Verdict::better || verdict == Verdict::worse || verdict == Verdict::smaller;
 }
 
-/// Maximal sets of arms with runs of common seeds of which no two are told apart: from the baseline by the verdict,
-/// from one another by the p of all such pairs, corrected by Holm.
-std::vector<std::vector<std::string>> tied_sets(const std::vector<ArmReport>& arms, const ComparisonRules& rules) {
+/// Whether one of two arms loses a larger share of its runs, so that what is left of it is the better part.
+bool fail_unequally(const ArmReport& a, const ArmReport& b) {
+  const auto all_of = [](const ArmReport& arm) { return arm.runs.size() + arm.failed.size(); };
+  return a.failed.size() * all_of(b) != b.failed.size() * all_of(a);
+}
+
+/// Why the verdict on an arm is held back; empty where it stands. Runs that fail are those that do worst: an arm that
+/// loses more of them looks better than it is, and only a verdict against it stands.
+std::string held_back(const ArmReport& arm, const ArmReport& baseline) {
+  const auto verdict = arm.difference.verdict;
+  const bool is_one = is_apart(arm) || verdict == Verdict::tied;
+  if (!is_one || !fail_unequally(arm, baseline)) return "";
+  const bool arm_loses_more = arm.failed.size() * baseline.runs.size() > baseline.failed.size() * arm.runs.size();
+  if (verdict == (arm_loses_more ? Verdict::worse : Verdict::better)) return "";
+  const auto share = [](const ArmReport& one) {
+    return concat(one.failed.size(), " of ", one.runs.size() + one.failed.size());
+  };
+  return concat("held back: ", share(arm), " runs failed, of ", baseline.name, " ", share(baseline),
+                ", and those that are left are the better ones");
+}
+
+/// The arms with several runs, the best first.
+std::vector<const ArmReport*> ranked_arms(const StudyReport& report) {
   std::vector<const ArmReport*> ranked;
-  for (const auto& arm : arms)
+  for (const auto& arm : report.arms)
     if (arm.runs.size() > 1 && arm.other_budget.empty()) ranked.push_back(&arm);
   std::sort(ranked.begin(), ranked.end(), [&](const ArmReport* a, const ArmReport* b) {
-    return rules.higher_is_better ? a->summary.mean > b->summary.mean : a->summary.mean < b->summary.mean;
+    return report.rules.higher_is_better ? a->summary.mean > b->summary.mean : a->summary.mean < b->summary.mean;
   });
-  std::set<std::pair<size_t, size_t>> distinct;
-  std::vector<std::pair<size_t, size_t>> pairs;
-  std::vector<double> p;
+  return ranked;
+}
+
+using PlacePairs = std::set<std::pair<size_t, size_t>>;
+
+/// The places of arms that are told apart: from the baseline by the verdict, from one another by the p of all such
+/// pairs, corrected by Holm. Arms without common seeds, and those that fail unequally often, are not compared.
+PlacePairs pairs_apart(const std::vector<const ArmReport*>& ranked, StudyReport& report) {
+  PlacePairs apart;
+  std::vector<std::pair<size_t, size_t>> tested_at;
+  std::vector<Difference> differences;
   for (size_t a = 0; a < ranked.size(); ++a)
     for (size_t b = a + 1; b < ranked.size(); ++b) {
       const auto both = paired(*ranked[a], *ranked[b]);
       const auto* other = ranked[a]->is_baseline ? ranked[b] : ranked[b]->is_baseline ? ranked[a] : nullptr;
-      if (both.arm.size() < 2 || (other && is_apart(*other))) distinct.insert({a, b});
-      if (both.arm.size() < 2 || other) continue;
-      pairs.emplace_back(a, b);
-      p.push_back(p_of(both, rules));
+      const bool is_incomparable = both.arm.size() < 2 || fail_unequally(*ranked[a], *ranked[b]);
+      if (is_incomparable || (other && is_apart(*other))) apart.insert({a, b});
+      if (is_incomparable || other) continue;
+      tested_at.emplace_back(a, b);
+      differences.push_back(tested(both, report.rules));
     }
-  const auto corrected = holm(p);
-  for (size_t i = 0; i < pairs.size(); ++i)
-    if (corrected[i] < 1 - rules.confidence) distinct.insert(pairs[i]);
-  // Runs of neighbours in rank of which no two are distinct.
-  std::vector<std::vector<std::string>> sets;
+  correct(differences);
+  for (size_t i = 0; i < differences.size(); ++i) {
+    const auto& [a, b] = tested_at[i];
+    report.pairs.push_back({ranked[a]->name, ranked[b]->name, differences[i]});
+    if (*differences[i].p_holm < 1 - report.rules.confidence) apart.insert({a, b});
+  }
+  return apart;
+}
+
+/// Fills in the maximal sets of arms with runs of common seeds of which no two are told apart, by rank.
+void set_tied(StudyReport& report) {
+  const auto ranked = ranked_arms(report);
+  const auto apart = pairs_apart(ranked, report);
   size_t covered = 0;
   for (size_t first = 0; first < ranked.size(); ++first) {
     size_t end = first + 1;
     const auto all_tied = [&](size_t next) {
       for (size_t i = first; i < next; ++i)
-        if (distinct.count({i, next})) return false;
+        if (apart.contains({i, next})) return false;
       return true;
     };
     while (end < ranked.size() && all_tied(end)) ++end;
     if (end <= covered || end - first < 2) continue;
     covered = end;
-    auto& set = sets.emplace_back();
+    auto& set = report.tied.emplace_back();
     for (size_t i = first; i < end; ++i) set.push_back(ranked[i]->name);
   }
-  return sets;
 }
 
 /// The budget of a run and of its head.
@@ -218,7 +255,8 @@ ReportedRun reported(const Plan& plan, const PlannedRun& planned, const RunStatu
   run.budget = budget_of(plan, planned);
   if (status.state != RunState::done) return run;
   if (const auto missing = missing_finetunings(plan, plan.metric, planned); !missing.empty()) {
-    run.state = RunState::waiting;
+    const bool is_one_failed = std::get<TaskMetric>(plan.metric).failed.contains(folder);
+    run.state = is_one_failed ? RunState::failed : RunState::waiting;
     run.message = missing;
     return run;
   }
@@ -285,24 +323,44 @@ std::string no_pairs(const ArmReport& arm, const ArmReport& baseline) {
   return arm.runs.empty() || baseline.runs.empty() ? "no finished pair of runs" : "no seed in common with the baseline";
 }
 
+/// The end of the interval of an arm's mean on the side of the floor, over seeds and items; of a single run its value.
+double bound_of(const ArmReport& arm, const ComparisonRules& rules) {
+  RunResult nothing = arm.runs.front();  // whose value is 0, item by item
+  nothing.value = 0;
+  std::ranges::fill(nothing.examples.sum, 0);
+  std::ranges::fill(nothing.examples.draws, 0);
+  Pairs pairs{.baseline = std::vector<const RunResult*>(arm.runs.size(), &nothing)};
+  for (const auto& run : arm.runs) pairs.arm.push_back(&run);
+  if (pairs.arm.size() < 2) return arm.summary.mean;
+  const auto interval = deciding_interval(tested(pairs, rules), {.confidence = rules.confidence});
+  return rules.higher_is_better ? interval.low : interval.high;
+}
+
+/// Whether an arm is better than its floor, the majority of a test part by more than its interval.
+bool has_left_floor(const ArmReport& arm, const StudyReport& report) {
+  if (arm.floor == 0 || arm.runs.empty()) return arm.floor == 0;
+  const bool is_of_task = std::holds_alternative<TaskMetric>(report.by);
+  const double value = is_of_task ? bound_of(arm, report.rules) : arm.summary.mean;
+  return report.rules.higher_is_better ? value > arm.floor : value < arm.floor;
+}
+
 /// The floor of each arm; verdicts of a study of which no arm is below it are taken back.
 void add_floor(StudyReport& report) {
-  const bool is_upward = report.rules.higher_is_better;
-  const auto has_left = [&](const ArmReport& arm) {
-    return arm.floor == 0 || (is_upward ? arm.summary.mean > arm.floor : arm.summary.mean < arm.floor);
-  };
   std::vector<std::string> at_floor;
   bool is_one_below = false;
   for (auto& arm : report.arms) {
     for (const auto& run : arm.runs) arm.floor += run.floor;
     if (!arm.runs.empty()) arm.floor /= static_cast<double>(arm.runs.size());
     if (arm.floor > 0) report.floor = report.floor > 0 ? std::min(report.floor, arm.floor) : arm.floor;
-    if (!has_left(arm)) at_floor.push_back(arm.name);
-    is_one_below = is_one_below || (!arm.runs.empty() && has_left(arm));
+    const bool has_left = has_left_floor(arm, report);
+    if (!has_left) at_floor.push_back(arm.name);
+    is_one_below = is_one_below || (!arm.runs.empty() && has_left);
   }
   if (at_floor.empty()) return;
+  const bool is_of_task = std::holds_alternative<TaskMetric>(report.by);
   const auto floor = concat(facts_of(report.by).floor, " (", significant(report.floor, 5),
-                            report.unit.empty() ? "" : " " + report.unit, ")");
+                            report.unit.empty() ? "" : " " + report.unit,
+                            is_of_task ? concat(", by the ", interval_head(report), " of the mean") : "", ")");
   if (is_one_below) {
     report.notes.push_back(concat("no better than ", floor, ": ", listed(at_floor),
                                   "; a difference between such "
@@ -368,6 +426,8 @@ void compare_arms(StudyReport& report) {
       if (run.result.arm == arm.name && run.state == RunState::done) {
         arm.runs.push_back(run.result);
         values.push_back(run.result.value);
+      } else if (run.result.arm == arm.name && run.state == RunState::failed && is_own_failure(run.message)) {
+        arm.failed.push_back(run.result.seed);
       }
     arm.summary = summarize(values);
     const auto curves = curves_of(report, arm.name);
@@ -385,10 +445,16 @@ void compare_arms(StudyReport& report) {
     arm.difference = differences[i];
     arm.verdict = arm.difference.seeds == 0 ? no_pairs(arm, report.arms.front())
                                             : verdict_words(arm.difference, report.rules, report.unit);
+    if (const auto why = held_back(arm, report.arms.front()); !why.empty()) {
+      arm.verdict = why;
+      arm.difference.verdict = Verdict::held_back;
+    }
   }
-  report.tied = tied_sets(report.arms, report.rules);
+  set_tied(report);
   add_floor(report);
   note_other_floors(report);
+  note_seeds(report);
+  note_documents(report);
   note_movement(report);
   add_secondary(report);
   if (auto suites = suite_table(report)) report.tables.push_back(std::move(*suites));

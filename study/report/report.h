@@ -37,6 +37,7 @@ struct ArmReport {
   std::string name;
   std::vector<std::string> differs{};  ///< keys and values that set it apart from the base
   std::vector<RunResult> runs{};       ///< finished, by seed
+  std::vector<int64_t> failed{};       ///< seeds of runs that failed for a reason of their own
   Summary summary{};
   Difference difference{};  ///< to the baseline; empty for the baseline itself
   bool is_baseline = false;
@@ -46,6 +47,12 @@ struct ArmReport {
   DifferenceCurve difference_curve{};
   double floor = 0;  ///< mean value of a network that has learnt nothing, on what its runs were scored on; 0: not known
   std::vector<SecondaryFigure> secondary{};  ///< one for each secondary metric of the report
+};
+
+/// Two arms of which none is the baseline.
+struct ArmPair {
+  std::string first, second;
+  Difference difference{};  ///< of the first less the second: mean, sd, seeds, examples, p and p_holm over all pairs
 };
 
 /// A run in any state.
@@ -77,6 +84,7 @@ struct StudyReport {
   double floor = 0;                                         ///< the lowest of the arms; 0: not known
   std::vector<NamedFloor> other_floors{};                   ///< that take back no verdict: of a task `words`
   std::vector<std::vector<NamedFloor>> secondary_floors{};  ///< the same of each secondary metric; empty: none
+  std::vector<ArmPair> pairs{};                  ///< by which arms besides the baseline are told from each other
   std::vector<std::vector<std::string>> tied{};  ///< sets of arms of which no two can be told from each other
   std::vector<std::string> notes{};     ///< failed, missing, stale and outlying runs; what was changed after the start
   std::vector<std::string> commands{};  ///< that reproduce every run

@@ -12,6 +12,12 @@ namespace {
 
 using nlohmann::json;
 
+std::string number(double value) { return digits(value, 17); }
+template <class T>
+std::string number(const std::optional<T>& value) {
+  return value ? number(static_cast<double>(*value)) : "";
+}
+
 json interval_json(const std::optional<Interval>& interval) {
   return interval ? json{interval->low, interval->high} : json();
 }
@@ -20,11 +26,7 @@ json optional_json(const std::optional<T>& value) {
   return value ? json(*value) : json();
 }
 
-std::string number(double value) { return digits(value, 17); }
-template <class T>
-std::string number(const std::optional<T>& value) {
-  return value ? number(static_cast<double>(*value)) : "";
-}
+json json_of_known(double value, bool is_known) { return is_known ? json(value) : json(); }
 
 /// The cells of a line of the CSV that its kind has, by their columns.
 using Line = std::map<std::string, std::string>;
@@ -38,6 +40,13 @@ constexpr std::array columns{"kind",
                              "sd",
                              "difference",
                              "difference_sd",
+                             "seeds",
+                             "failed",
+                             "examples",
+                             "clusters",
+                             "items",
+                             "example_error",
+                             "example_freedom",
                              "t_low",
                              "t_high",
                              "low",
@@ -48,6 +57,8 @@ constexpr std::array columns{"kind",
                              "p_equivalence",
                              "effect_size",
                              "detectable",
+                             "detectable_low",
+                             "detectable_high",
                              "seeds_needed",
                              "seeds_low",
                              "seeds_high",
@@ -110,6 +121,20 @@ void add_usage(Line& line, const RunUsage& used) {
     line[name] = number(value);
 }
 
+/// What the deciding interval of a difference is computed from.
+void add_parts(Line& line, const Difference& d) {
+  if (d.seeds == 0) return;
+  line["difference"] = number(d.mean);
+  line["seeds"] = std::to_string(d.seeds);
+  if (d.seeds > 1) line["difference_sd"] = number(d.sd);
+  if (d.examples.count == 0) return;
+  line["examples"] = std::to_string(d.examples.count);
+  line["clusters"] = std::to_string(d.examples.clusters);
+  line["items"] = std::to_string(d.examples.items);
+  line["example_error"] = number(d.examples.error);
+  line["example_freedom"] = number(d.examples.freedom);
+}
+
 Line arm_line(const ArmReport& arm) {
   const auto& d = arm.difference;
   Line line{{"kind", "arm"}, {"arm", arm.name}, {"verdict", arm.verdict}};
@@ -118,10 +143,8 @@ Line arm_line(const ArmReport& arm) {
     if (arm.runs.size() > 1) line["sd"] = number(arm.summary.sd);
     add_usage(line, mean_usage(arm));
   }
-  if (!arm.is_baseline && d.seeds > 0) {
-    line["difference"] = number(d.mean);
-    if (d.seeds > 1) line["difference_sd"] = number(d.sd);
-  }
+  line["failed"] = std::to_string(arm.failed.size());
+  add_parts(line, d);
   add(line, "t_low", "t_high", d.t_interval);
   add(line, "low", "high", d.interval);
   line["p"] = number(d.p);
@@ -130,6 +153,7 @@ Line arm_line(const ArmReport& arm) {
   line["p_equivalence"] = number(d.p_equivalence);
   line["effect_size"] = number(d.effect_size);
   line["detectable"] = number(d.detectable);
+  add(line, "detectable_low", "detectable_high", d.detectable_range);
   line["seeds_needed"] = number(d.seeds_needed);
   line["seeds_low"] = number(d.seeds_range.low);
   line["seeds_high"] = number(d.seeds_range.high);
@@ -146,7 +170,7 @@ std::string secondary_lines(const StudyReport& report) {
       Line line{{"kind", "secondary"}, {"arm", arm.name}, {"note", facts_of(report.secondary[i]).name}};
       if (summary.count > 0) line["mean"] = number(summary.mean);
       if (summary.count > 1) line["sd"] = number(summary.sd);
-      if (d.seeds > 0) line["difference"] = number(d.mean);
+      add_parts(line, d);
       add(line, "low", "high", d.interval);
       line["p"] = number(d.p);
       line["p_holm"] = number(d.p_holm);
@@ -155,7 +179,17 @@ std::string secondary_lines(const StudyReport& report) {
   return text;
 }
 
-json json_of_known(double value, bool is_known) { return is_known ? json(value) : json(); }
+std::string pair_lines(const StudyReport& report) {
+  std::string text;
+  for (const auto& [first, second, difference] : report.pairs) {
+    Line line{{"kind", "pair"}, {"arm", first}, {"note", second}};
+    add_parts(line, difference);
+    line["p"] = number(difference.p);
+    line["p_holm"] = number(difference.p_holm);
+    text += text_of(line);
+  }
+  return text;
+}
 
 json secondary_json(const StudyReport& report, const ArmReport& arm) {
   json all = json::array();
@@ -167,11 +201,7 @@ json secondary_json(const StudyReport& report, const ArmReport& arm) {
              {"unit", facts.unit},
              {"mean", json_of_known(summary.mean, summary.count > 0)},
              {"sd", json_of_known(summary.sd, summary.count > 1)}};
-    if (!arm.is_baseline)
-      one["difference"] = {{"mean", json_of_known(d.mean, d.seeds > 0)},
-                           {"interval", interval_json(d.interval)},
-                           {"p", optional_json(d.p)},
-                           {"p_holm", optional_json(d.p_holm)}};
+    if (!arm.is_baseline) one["difference"] = parts_json(d);
     all.push_back(one);
   }
   return all;
@@ -179,19 +209,18 @@ json secondary_json(const StudyReport& report, const ArmReport& arm) {
 
 json difference_json(const ArmReport& arm) {
   const auto& d = arm.difference;
-  return {{"mean", json_of_known(d.mean, d.seeds > 0)},
-          {"interval", interval_json(d.interval)},
-          {"t_interval", interval_json(d.t_interval)},
-          {"bootstrap_interval", nullptr},
-          {"p", optional_json(d.p)},
-          {"p_corrected", optional_json(d.p_corrected)},
-          {"p_holm", optional_json(d.p_holm)},
-          {"p_equivalence", optional_json(d.p_equivalence)},
-          {"effect_size", optional_json(d.effect_size)},
-          {"detectable", optional_json(d.detectable)},
-          {"seeds_needed", optional_json(d.seeds_needed)},
-          {"seeds_range", {optional_json(d.seeds_range.low), optional_json(d.seeds_range.high)}},
-          {"verdict", arm.verdict}};
+  auto all = parts_json(d);
+  all.update({{"t_interval", interval_json(d.t_interval)},
+              {"bootstrap_interval", nullptr},
+              {"p_corrected", optional_json(d.p_corrected)},
+              {"p_equivalence", optional_json(d.p_equivalence)},
+              {"effect_size", optional_json(d.effect_size)},
+              {"detectable", optional_json(d.detectable)},
+              {"detectable_range", interval_json(d.detectable_range)},
+              {"seeds_needed", optional_json(d.seeds_needed)},
+              {"seeds_range", {optional_json(d.seeds_range.low), optional_json(d.seeds_range.high)}},
+              {"verdict", arm.verdict}});
+  return all;
 }
 
 Line run_line(const ReportedRun& run) {
@@ -230,13 +259,25 @@ std::string curve_lines(const ArmReport& arm, bool has_unit) {
 
 }  // namespace
 
+json parts_json(const Difference& d) {
+  const auto& [error, freedom, count, clusters, items] = d.examples;
+  return {{"mean", json_of_known(d.mean, d.seeds > 0)},
+          {"sd", json_of_known(d.sd, d.seeds > 1)},
+          {"seeds", d.seeds},
+          {"interval", interval_json(d.interval)},
+          {"examples",
+           {{"error", error}, {"freedom", freedom}, {"count", count}, {"clusters", clusters}, {"items", items}}},
+          {"p", optional_json(d.p)},
+          {"p_holm", optional_json(d.p_holm)}};
+}
+
 std::string to_csv(const StudyReport& report) {
   std::string text;
   for (const auto* column : columns) text += concat(text.empty() ? "" : ",", column);
   text += "\n";
   for (const auto& arm : report.arms) text += text_of(arm_line(arm));
   for (const auto& run : report.runs) text += text_of(run_line(run));
-  text += secondary_lines(report);
+  text += secondary_lines(report) + pair_lines(report);
   for (const auto& floor : floors_of(report))
     text += text_of({{"kind", "floor"}, {"mean", number(floor.value)}, {"note", floor.name}});
   text += setting_lines(report);
@@ -263,9 +304,13 @@ json to_json(const StudyReport& report) {
   json arms = json::array();
   for (const auto& arm : report.arms) {
     json runs = json::array();
-    for (const auto& run : arm.runs) runs.push_back({{"seed", run.seed}, {"value", run.value}, {"run", run.folder}});
+    for (const auto& run : arm.runs) {
+      runs.push_back({{"seed", run.seed}, {"value", run.value}, {"run", run.folder}});
+      for (const auto& value : run.secondary) runs.back()["secondary"].push_back(value.value);
+    }
     json one{{"name", arm.name},
              {"runs", runs},
+             {"failed", arm.failed},
              {"mean", json_of_known(arm.summary.mean, !arm.runs.empty())},
              {"sd", json_of_known(arm.summary.sd, arm.runs.size() > 1)}};
     if (!arm.is_baseline) one["difference"] = difference_json(arm);
@@ -276,12 +321,20 @@ json to_json(const StudyReport& report) {
       report.floor > 0 ? json{{"name", facts_of(report.by).floor}, {"value", report.floor}} : json();
   json floors = json::array();
   for (const auto& floor : floors_of(report)) floors.push_back({{"name", floor.name}, {"value", floor.value}});
+  json pairs = json::array();
+  for (const auto& [first, second, difference] : report.pairs) {
+    pairs.push_back(parts_json(difference));
+    pairs.back()["arms"] = {first, second};
+  }
   json tables = json::array();
   for (const auto& table : report.tables) tables.push_back(to_json(table));
   return {{"study", report.name},
           {"metric", report.metric},
           {"unit", report.unit},
           {"arms", arms},
+          {"pairs", pairs},
+          {"confidence", report.rules.confidence},
+          {"margin", report.rules.margin},
           {"simultaneous", report.rules.arms},
           {"floor", known_floor},
           {"floors", floors},

@@ -102,4 +102,46 @@ void note_movement(StudyReport& report) {
                                   "; a longer budget may have another order"));
 }
 
+std::string failed_words(const StudyReport& report) {
+  std::string words;
+  for (const auto& arm : report.arms)
+    if (!arm.failed.empty())
+      words += concat(words.empty() ? "" : ", ", in_one_line(arm.name), " ", arm.failed.size(), " of ",
+                      arm.failed.size() + arm.runs.size());
+  return words;
+}
+
+void note_seeds(StudyReport& report) {
+  const auto& baseline = report.arms.front();
+  const auto words_of = [&](const ArmReport& arm, const ArmReport& other) {
+    std::vector<double> values;
+    for (const auto& run : arm.runs)
+      if (std::ranges::find(other.runs, run.seed, &RunResult::seed) != other.runs.end()) values.push_back(run.value);
+    const auto summary = summarize(values);
+    return concat(arm.name, " has ", fixed(summary.mean, decimals_of(report)), " ± ",
+                  fixed(summary.sd, decimals_of(report)));
+  };
+  for (const auto& arm : report.arms) {
+    const auto seeds = static_cast<size_t>(arm.difference.seeds);
+    if (arm.is_baseline || seeds == 0 || seeds == std::max(arm.runs.size(), baseline.runs.size())) continue;
+    report.notes.push_back(concat("the difference of ", arm.name, " is over the ", seeds,
+                                  " seeds that both have, on which ", words_of(baseline, arm), " and ",
+                                  words_of(arm, baseline)));
+  }
+}
+
+void note_documents(StudyReport& report) {
+  constexpr size_t few = 10;
+  if (!std::holds_alternative<LossMetric>(report.by) || report.arms.front().runs.empty()) return;
+  const auto& all = report.arms.front().runs.front().examples.documents;
+  const std::set<uint64_t> documents(all.begin(), all.end());
+  if (documents.size() == 1 && all.size() > 1)
+    report.notes.emplace_back(
+        "all held-out examples are of one document and count as independent: intervals hold for texts like it alone; "
+        "hold out more documents");
+  else if (documents.size() > 1 && documents.size() < few)
+    report.notes.push_back(concat("held-out examples are of ", documents.size(),
+                                  " documents, of which intervals are wide; hold out more documents"));
+}
+
 }  // namespace cloze

@@ -50,6 +50,8 @@ const char* mark_of(Verdict verdict) {
     case Verdict::smaller:
     case Verdict::tied:
       return "T";
+    case Verdict::held_back:
+      return "H";
     case Verdict::undecided:
     case Verdict::single_seed:
       break;
@@ -152,7 +154,11 @@ Table paper_table(const StudyReport& report) {
     if (name != "arms" && name != "baseline" && name != "runs")
       facts += name == "metric" ? value : concat("; ", name == "margin" ? "" : name + ": ", value);
   facts[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(facts[0])));
-  for (const auto& [mark, meaning] : {std::pair{"B", "better"}, {"W", "worse"}, {"T", "tied"}, {"?", "not told apart"}})
+  for (const auto& [mark, meaning] : {std::pair{"B", "better"},
+                                      {"W", "worse"},
+                                      {"T", "tied"},
+                                      {"H", "held back, for one arm lost more of its runs"},
+                                      {"?", "not told apart"}})
     if (used.contains(mark)) legend += concat(legend.empty() ? " " : ", ", mark, " ", meaning);
   if (!report.finetuning.empty()) facts += ". " + in_one_line(report.finetuning);
   table.caption =
@@ -274,6 +280,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const StudyReport& rep
   if (report.rules.margin > 0)
     facts.emplace_back("margin", concat("differences of ", with_unit(report.rules.margin, report.unit), " matter"));
   facts.emplace_back("runs", concat(done, " of ", report.runs.size(), " finished"));
+  if (const auto failed = failed_words(report); !failed.empty()) facts.emplace_back("failed runs", failed);
   return facts;
 }
 
@@ -291,13 +298,17 @@ std::vector<std::string> methods_of(const StudyReport& report) {
       concat("A difference is arm minus baseline over the seeds that both have. Its ", level, " interval",
              at_once_words(report),
              ", joins Student's interval over seeds (Student 1908) and that over held-out examples, as the root of the "
-             "sum of their squares (Banerjee 1960); the variance of examples is without its interaction with seeds."),
+             "sum of their squares (Banerjee 1960). The variance of examples is a jackknife over the documents, "
+             "paradigms or texts that they are from, without its interaction with seeds, with degrees of freedom by "
+             "the effective number of these (Kish 1965)."),
+      "Where an arm loses more of its runs than another, those that are left are the better ones: verdicts in its "
+      "favour, and ties, are held back.",
       concat("The interval decides. Better or worse: it does not contain 0. ",
              rules.margin > 0 ? concat("Tied: it lies within ", with_unit(rules.margin, report.unit),
                                        " of 0. Inconclusive: neither. ")
                               : "No margin was stated, so that no arms can be tied. ",
              "Detectable differences and numbers of seeds have a power of ", shortest(rules.power),
-             " under this rule; seeds are a range, over the 80 % interval of the standard deviation."),
+             " under this rule; both are ranges, over the 80 % interval of the standard deviation."),
       concat(rules.arms > 1 ? concat("Intervals and p are corrected for ", rules.arms, " arms (Bonferroni). ") : "",
              "Hedges' g is the mean difference in standard deviations of paired differences, corrected for few seeds "
              "(Hedges 1981)."),

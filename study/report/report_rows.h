@@ -22,6 +22,14 @@ void note_makers(StudyReport& report);
 
 /// Notes the arms that have not come to rest: the verdict of a longer budget may be another.
 void note_movement(StudyReport& report);
+/// Names the differences that are over fewer seeds than the means beside them.
+void note_seeds(StudyReport& report);
+/// Notes that the held-out losses are of few documents, or of one.
+void note_documents(StudyReport& report);
+/// What the deciding interval of a difference is computed from, with it and its p.
+nlohmann::json parts_json(const Difference& difference);
+/// `a 4 of 10, b 1 of 10`: the arms that have lost runs; empty where none has.
+std::string failed_words(const StudyReport& report);
 
 /// The curves of the finished runs of an arm, by seed.
 using Curves = std::map<int64_t, std::vector<CurvePoint>>;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "core/contains.h"
@@ -13,7 +14,7 @@
 #include "run/run_files.h"
 #include "study/execution/runs.h"
 #include "study/plan/task_plan.h"
-#include "study/report/report.h"
+#include "study/report/report_rows.h"
 #include "study/search/stages.h"
 #include "study/statistics/task_value.h"
 #include "tasks/figures/task_metric.h"
@@ -292,38 +293,69 @@ std::string difference_words(const Plan& tasks) {
       "; p is that of the same error, corrected by Holm");
 }
 
-Table difference_table(const Plan& tasks) {
-  const auto names = task_names(tasks);
+namespace {
+
+/// The rules of a difference; no margin is stated.
+ComparisonRules rules_of(size_t comparisons, bool is_of_error) {
+  return {.higher_is_better = !is_of_error, .arms = static_cast<int64_t>(comparisons)};
+}
+
+}  // namespace
+
+std::vector<RunsOnTask> differences_of_runs(const Plan& tasks) {
   std::vector<std::string> arms;
   for (const auto& run : tasks.runs)
     if (!contains(arms, arm_of(run))) arms.push_back(arm_of(run));
-  Table table{.title = "Differences to " + arms.front(),
-              .header = columns_of_numbers({"task", "run", "difference", "95 % interval", "p (Holm)", "verdict"})};
-  table.header[1].kind = table.header.back().kind = ColumnKind::text;
-  if (arms.size() < 2) return table;
+  std::vector<RunsOnTask> all;
+  if (arms.size() < 2) return all;
+  const auto names = task_names(tasks);
   auto values = values_by_task(tasks);
-  ComparisonRules rules{.arms = std::ssize(names) * (std::ssize(arms) - 1)};
   std::vector<Difference> differences;
   for (const auto& task : names)
     for (size_t i = 1; i < arms.size(); ++i) {
       auto& of_task = values[task];
       const auto& first = of_task[arms.front()];
       const bool is_of_error = !first.empty() && is_error(first.begin()->second.measured.substr(task.size() + 1));
-      rules.higher_is_better = !is_of_error;
-      const auto one = difference_between(of_task[arms[i]], first, rules);
-      differences.push_back(one);
-      const int decimals = is_of_error ? 4 : 2;
-      const auto words_of =
-          one.seeds == 0 ? "no finished pair" : verdict_words(one, rules, is_of_error ? "" : "points");
-      table.rows.push_back({task, arms[i], one.seeds > 0 ? fixed(one.mean, decimals, true) : "", "", "", words_of});
-      if (const auto& interval = one.interval)
-        table.rows.back()[3] =
-            concat("[", fixed(interval->low, decimals, true), ", ", fixed(interval->high, decimals, true), "]");
+      const auto rules = rules_of(names.size() * (arms.size() - 1), is_of_error);
+      differences.push_back(difference_between(of_task[arms[i]], first, rules));
+      all.push_back({.task = task, .run = arms[i], .is_of_error = is_of_error});
     }
   correct(differences);
-  for (size_t i = 0; i < differences.size(); ++i)
-    if (differences[i].p_holm) table.rows[i][4] = significant(*differences[i].p_holm, 2);
+  for (size_t i = 0; i < all.size(); ++i) all[i].difference = std::move(differences[i]);
+  return all;
+}
+
+Table difference_table(const std::vector<RunsOnTask>& differences, const std::string& first) {
+  Table table{.title = "Differences to " + first,
+              .header = columns_of_numbers({"task", "run", "difference", "95 % interval", "p (Holm)", "verdict"})};
+  table.header[1].kind = table.header.back().kind = ColumnKind::text;
+  for (const auto& [task, run, is_of_error, one] : differences) {
+    const int decimals = is_of_error ? 4 : 2;
+    const auto rules = rules_of(differences.size(), is_of_error);
+    const auto words = one.seeds == 0 ? "no finished pair" : verdict_words(one, rules, is_of_error ? "" : "points");
+    table.rows.push_back({task, run, one.seeds > 0 ? fixed(one.mean, decimals, true) : "", "",
+                          one.p_holm ? significant(*one.p_holm, 2) : "", words});
+    if (const auto& interval = one.interval)
+      table.rows.back()[3] =
+          concat("[", fixed(interval->low, decimals, true), ", ", fixed(interval->high, decimals, true), "]");
+  }
   return table;
+}
+
+nlohmann::json numbers_of(const std::vector<ArmOnTask>& arms, const std::vector<RunsOnTask>& differences) {
+  nlohmann::json of_arms = nlohmann::json::array(), of_runs = nlohmann::json::array();
+  for (const auto& one : arms)
+    of_arms.push_back({{"arm", one.arm},
+                       {"task", one.task},
+                       {"figure", one.figure},
+                       {"runs", one.runs},
+                       {"values", one.values},
+                       {"unlearned", one.unlearned}});
+  for (const auto& one : differences) {
+    of_runs.push_back(parts_json(one.difference));
+    of_runs.back().update({{"task", one.task}, {"run", one.run}});
+  }
+  return {{"arms", of_arms}, {"differences", of_runs}};
 }
 
 std::string finetuning_words(const Plan& tasks) {
@@ -360,8 +392,8 @@ std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTa
       unlearned += concat(unlearned.empty() ? "" : ", ", one.arm, " on ", one.task, " (", one.unlearned, " of ",
                           one.count(), ")");
   if (!unlearned.empty())
-    notes.push_back(concat("* did not learn, being no better than the floor on the valid part: ", unlearned,
-                           "; they count like the others"));
+    notes.push_back(concat("* did not learn, not being shown to be better than the floor on the valid part: ",
+                           unlearned, "; they count like the others"));
   for (const auto& one : arms)
     if (!one.changed.empty())
       notes.push_back(concat(one.arm, " on ", one.task, ": ", one.changed,

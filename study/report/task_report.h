@@ -6,6 +6,7 @@
 #include "core/report/table.h"
 #include "study/plan/plan.h"
 #include "study/report/task_floors.h"
+#include "study/statistics/statistics.h"
 
 namespace cloze {
 
@@ -16,7 +17,7 @@ struct ArmOnTask {
   std::string changed{};                      ///< `changed at step 40 with ...`; empty: nothing was
   std::vector<std::vector<double>> values{};  ///< [runs][fine-tunings], in points where it is no error
   std::vector<std::string> runs{};            ///< [runs], their folders
-  int64_t unlearned = 0;                      ///< that are no better than the floor on the valid part
+  int64_t unlearned = 0;                      ///< that are not shown to be better than the floor on the valid part
   double mean() const;                        ///< over runs of the means over their fine-tunings
   int64_t count() const;                      ///< of fine-tunings
 };
@@ -43,10 +44,22 @@ Table rank_table(const std::vector<ArmOnTask>& arms);
 /// A row for each task and arm: fine-tunings, the parts of their spread, and how many did not learn.
 Table finetuning_table(const std::vector<ArmOnTask>& arms);
 
+/// A run against another on a task.
+struct RunsOnTask {
+  std::string task{}, run{};
+  bool is_of_error = false;  ///< less of the figure is better
+  Difference difference{};   ///< with p_holm over all
+};
+
 /// Of runs that no study planned: each against the first on each task, paired by the seeds of the fine-tuning and on
-/// the same items. The intervals of all rows hold at once; they are of these runs, and not of others that would be
-/// pretrained alike. Without rows for one run. Throws DataError as value_of_finetunings.
-Table difference_table(const Plan& tasks);
+/// the same items. The intervals of all hold at once; they are of these runs, and not of others that would be
+/// pretrained alike. None of one run. Throws DataError as value_of_finetunings.
+std::vector<RunsOnTask> differences_of_runs(const Plan& tasks);
+Table difference_table(const std::vector<RunsOnTask>& differences, const std::string& first);
+
+/// All of both as numbers: {"arms": [{"arm", "task", "figure", "runs", "values", "unlearned"}], "differences":
+/// [{"task", "run", "interval", ...}]}, with what each interval is computed from.
+nlohmann::json numbers_of(const std::vector<ArmOnTask>& arms, const std::vector<RunsOnTask>& differences);
 
 /// How difference_table was computed.
 std::string difference_words(const Plan& tasks);
@@ -57,8 +70,8 @@ std::string finetuning_words(const Plan& tasks);
 /// What a reader has to know of a plan of fine-tunings: recipes, and runs that did not learn or did not end.
 std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTask>& arms);
 
-/// Adds rows to the rank_table of these arms, with values of the same items: one of what the training part of each task
-/// has most, and, where a task is a classification, one of a logistic regression on its words (tasks/figures/floors.h),
+/// Adds rows to the rank_table of these arms, with values of the same items: one of what the test part of each task has
+/// most, and, where a task is a classification, one of a logistic regression on its words (tasks/figures/floors.h),
 /// with their means over tasks. A task without a finished fine-tuning has none. Throws DataError as TaskFloors::find.
 void add_floors(Table& ranks, TaskFloors& floors, const std::vector<ArmOnTask>& arms);
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -111,6 +112,14 @@ SuiteRecord read_suites(const std::string& folder, const std::string& remedy) {
   return record;
 }
 
+/// Items that are right or wrong, of which a figure is a mean; 0: it is no share. Files of earlier versions have the
+/// numbers of clusters alone.
+int64_t share_items(const RecordedFigure& figure, const std::string& name) {
+  if (!is_proportion(name)) return 0;
+  if (figure.items > 0) return figure.items;
+  return static_cast<int64_t>(std::accumulate(figure.count.begin(), figure.count.end(), 0.0));
+}
+
 MetricValue value_of(const SuiteMetric& metric, const std::string& folder, const std::string& remedy) {
   const auto record = read_suites(folder, remedy);
   const auto suite = record.suites.find(metric.suite);
@@ -123,7 +132,7 @@ MetricValue value_of(const SuiteMetric& metric, const std::string& folder, const
                      "; its figures are ", listed(names));
   const auto& figure = found->second;
   MetricValue value{.value = in_unit(figure.value, metric.figure),
-                    .examples = {.sum = figure.sum, .count = figure.count},
+                    .examples = {.sum = figure.sum, .count = figure.count, .items = share_items(figure, metric.figure)},
                     .measured = metric.suite,
                     .text = figure.asked,
                     .floor = in_unit(figure.floor, metric.figure)};
@@ -213,8 +222,8 @@ MetricValue value_in(const HeldOutFile& file, const LossMetric& loss, const std:
   const auto path = folder + "/held_out.json";
   require<DataError>(losses != file.losses.end(), path, ": has no loss of '", loss.name,
                      "', by which runs are compared; train the run again");
-  const auto& [examples, bytes, documents] = losses->second;
-  MetricValue value{.examples = examples, .documents = documents, .measured = file.measured, .text = file.text};
+  const auto& [examples, bytes] = losses->second;
+  MetricValue value{.examples = examples, .measured = file.measured, .text = file.text};
   if (loss.unit == LossUnit::bits_per_byte) {
     require<DataError>(!bytes.empty(), path,
                        ": has no byte counts, since its tokens were prepared without them; prepare the text again with "
@@ -238,8 +247,9 @@ std::string value_words(const StudyMetric& metric) {
 }
 
 int64_t documents_in(const MetricValue& value) {
-  if (value.documents.empty()) return std::ssize(value.examples.sum);
-  return std::ssize(std::set<uint64_t>(value.documents.begin(), value.documents.end()));
+  const auto& documents = value.examples.documents;
+  if (documents.empty()) return std::ssize(value.examples.sum);
+  return std::ssize(std::set<uint64_t>(documents.begin(), documents.end()));
 }
 
 bool is_development(uint64_t document) {
@@ -250,17 +260,18 @@ bool is_development(uint64_t document) {
 MetricValue part_of(MetricValue value, HeldOutPart part, const std::string& folder) {
   if (part == HeldOutPart::whole) return value;
   const auto examples = std::exchange(value.examples, {});
-  const auto documents = std::exchange(value.documents, {});
   for (size_t e = 0; e < examples.sum.size(); ++e) {
-    const uint64_t document = documents.empty() ? e : documents[e];
+    const uint64_t document = examples.documents.empty() ? e : examples.documents[e];
     if (is_development(document) != (part == HeldOutPart::development)) continue;
     value.examples.sum.push_back(examples.sum[e]);
     value.examples.count.push_back(examples.count[e]);
-    value.documents.push_back(document);
+    value.examples.documents.push_back(document);
   }
   require<DataError>(!value.examples.sum.empty(), folder, ": has ", examples.sum.size(),
                      " held-out examples, none of which is in the part for ",
                      part == HeldOutPart::development ? "tuning" : "the verdict", "; score more with metric.sequences");
+  if (examples.items > 0)
+    value.examples.items = examples.items * std::ssize(value.examples.sum) / std::ssize(examples.sum);
   value.value = value.examples.value();
   return value;
 }

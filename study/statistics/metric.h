@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -37,6 +38,7 @@ struct TaskMetric {
   std::string floor{};    ///< `majority`, `mean`, `all O`, `no answer`
   /// Finished fine-tunings by the folder of their run (study/statistics/task_value.h).
   std::map<std::string, std::vector<std::string>> finetunings{};
+  std::set<std::string> failed{};  ///< folders of runs of which a fine-tuning failed
 };
 
 using StudyMetric = std::variant<LossMetric, SuiteMetric, TaskMetric>;
@@ -62,13 +64,12 @@ std::string value_words(const StudyMetric& metric);
 
 /// The value of a metric for a finished run.
 struct MetricValue {
-  double value = 0;                   ///< in the unit of the metric
-  ExampleLosses examples{};           ///< whose quotient is the value; empty: it is no mean of examples
-  std::vector<uint64_t> documents{};  ///< [E], of the examples; empty: each is one
-  std::string measured{};             ///< how it was measured: objectives, rows, masks
-  std::string text{};                 ///< fingerprint of what it was measured on; examples of equal ones are the same
-  double by_nats = 1;                 ///< the value by the loss of the curve
-  double floor = 0;  ///< what a network that has learnt nothing reaches; 0: that of the curve, or not known
+  double value = 0;          ///< in the unit of the metric
+  ExampleLosses examples{};  ///< whose quotient is the value; empty: it is no mean of examples
+  std::string measured{};    ///< how it was measured: objectives, rows, masks
+  std::string text{};        ///< fingerprint of what it was measured on; examples of equal ones are the same
+  double by_nats = 1;        ///< the value by the loss of the curve
+  double floor = 0;          ///< what a network that has learnt nothing reaches; 0: that of the curve, or not known
 };
 
 /// What is reached without a network, in the unit of a metric.

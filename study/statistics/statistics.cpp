@@ -13,6 +13,7 @@
 
 #include "core/config/config.h"
 #include "core/error.h"
+#include "core/report/clusters.h"
 #include "core/text.h"
 
 namespace cloze {
@@ -39,15 +40,16 @@ double beyond(double limit, double mean, double sd) {
 double power_of(double difference, double sd, int64_t seeds, double level, const ExampleError& examples) {
   const auto freedom = static_cast<double>(seeds - 1);
   const double error = sd / std::sqrt(static_cast<double>(seeds)), limit = t_limit(freedom, level);
-  if (examples.error == 0) {
+  if (examples.is_none()) {
     const double shift = difference / error;
     // The sample's sd is six times the true one in 2 of 10^9 studies of two seeds, and never in larger ones.
     if (shift > std::max(30.0, 6 * limit)) return 1;
     const boost::math::non_central_t of_true(freedom, shift);
     return cdf(complement(of_true, limit)) + cdf(of_true, -limit);
   }
-  const double of_examples = t_limit(static_cast<double>(examples.count - 1), level) * examples.error;
+  const double of_examples = examples.reach(level);
   const double whole = std::hypot(error, examples.error);
+  if (whole == 0) return difference > of_examples ? 1 : 0;
   if (error == 0) return beyond(of_examples, difference, whole);
   // Over the sample's sd, which is chi-distributed.
   const auto at = [&](double chi) {
@@ -118,24 +120,26 @@ double ExampleLosses::value() const {
 
 DifferenceError error_of(const Difference& difference) {
   const auto n = static_cast<double>(difference.seeds);
-  const auto& examples = difference.examples;
-  return {.of_seeds = difference.sd / std::sqrt(n),
-          .seeds_freedom = n - 1,
-          .of_examples = examples.error,
-          .examples_freedom = std::max(1.0, static_cast<double>(examples.count - 1))};
+  return {.of_seeds = difference.sd / std::sqrt(n), .seeds_freedom = n - 1, .of_examples = difference.examples};
+}
+
+double ExampleError::reach(double level) const {
+  constexpr double points = 100;
+  const double sampled = error > 0 ? t_limit(freedom, level) * error : 0;
+  const double unseen = items > 0 ? points * unseen_share(items, level / 2) : 0;
+  return std::hypot(sampled, unseen);
 }
 
 double DifferenceError::reach(double level) const {
   const double seeds = of_seeds > 0 ? t_limit(seeds_freedom, level) * of_seeds : 0;
-  const double examples = of_examples > 0 ? t_limit(examples_freedom, level) * of_examples : 0;
-  return std::hypot(seeds, examples);
+  return std::hypot(seeds, of_examples.reach(level));
 }
 
 double DifferenceError::p(double difference) const {
   const double distance = std::abs(difference);
   if (distance == 0) return 1;
-  if (of_seeds == 0 && of_examples == 0) return 0;
-  if (of_examples == 0) return two_sided_p(distance / of_seeds, seeds_freedom);
+  if (of_seeds == 0 && of_examples.is_none()) return 0;
+  if (of_examples.is_none()) return two_sided_p(distance / of_seeds, seeds_freedom);
   double low = -690, high = 0;  // logarithms of the level
   if (reach(std::exp(low)) < distance) return 0;
   for (int step = 0; step < 60; ++step) {
@@ -160,8 +164,8 @@ Interval sd_interval(double sd, int64_t count, double confidence) {
 }
 
 double detectable_difference(double sd, int64_t seeds, double level, double power, const ExampleError& examples) {
-  if (sd == 0 && examples.error == 0) return 0;
-  double low = 0, high = std::hypot(sd, examples.error);
+  if (sd == 0 && examples.is_none()) return 0;
+  double low = 0, high = std::hypot(sd, examples.reach(level));
   while (power_of(high, sd, seeds, level, examples) < power) high *= 2;
   for (int step = 0; step < 100 && high - low > 1e-12 * high; ++step) {
     const double middle = (low + high) / 2;
@@ -173,7 +177,7 @@ double detectable_difference(double sd, int64_t seeds, double level, double powe
 std::optional<int64_t> seeds_for(double sd, double difference, double level, double power,
                                  const ExampleError& examples) {
   constexpr int64_t largest = 100'000;
-  if (sd == 0 && examples.error == 0) return 2;
+  if (sd == 0 && examples.is_none()) return 2;
   const auto finds = [&](int64_t seeds) { return power_of(difference, sd, seeds, level, examples) >= power; };
   if (!finds(largest)) return std::nullopt;
   int64_t low = 1, high = 2;  // fewest is in (low, high]
@@ -222,18 +226,22 @@ Difference compare_seeds(const std::vector<double>& arm, const std::vector<doubl
   found.p = error.p(found.mean);
   found.p_corrected = std::min(1.0, static_cast<double>(rules.arms) * *found.p);
   found.verdict = verdict_of(*found.interval, rules);
+  const auto sds = sd_interval(found.sd, found.seeds, 0.8);
   if (found.sd > 0) {
     // Hedges' correction of small samples, exact.
     const double freedom = error.seeds_freedom;
     const double correction =
         freedom > 1 ? std::exp(std::lgamma(freedom / 2) - std::lgamma((freedom - 1) / 2)) / std::sqrt(freedom / 2) : 0;
     if (correction > 0) found.effect_size = correction * found.mean / found.sd;
-    found.detectable = detectable_difference(found.sd, found.seeds, rules.level(), rules.power, examples);
+    const auto detected = [&](double sd) {
+      return detectable_difference(sd, found.seeds, rules.level(), rules.power, examples);
+    };
+    found.detectable = detected(found.sd);
+    found.detectable_range = Interval{detected(sds.low), detected(sds.high)};
   }
   if (rules.margin > 0) {
     found.p_equivalence = equivalence_p(found.mean, error, rules.margin);
     const auto needed = [&](double sd) { return seeds_for(sd, rules.margin, rules.level(), rules.power, examples); };
-    const auto sds = sd_interval(found.sd, found.seeds, 0.8);
     found.seeds_needed = needed(found.sd);
     found.seeds_range = {needed(sds.low), needed(sds.high)};
   }
@@ -294,10 +302,12 @@ std::string verdict_words(const Difference& difference, const ComparisonRules& r
     case Verdict::single_seed:
       return "one seed: no interval";
     case Verdict::undecided:
+    case Verdict::held_back:
       break;
   }
   auto text = concat("inconclusive: ", difference.seeds, " seeds");
-  if (difference.detectable) text += " detect " + measured(rounded(*difference.detectable, *difference.detectable));
+  if (const auto& range = difference.detectable_range)
+    text += " detect " + measured(rounded(range->low, range->low) + " to " + rounded(range->high, range->low));
   if (rules.margin > 0)
     text += difference.seeds_range.low ? concat(", for ", margin, " you need ", range_words(difference.seeds_range))
                                        : concat(", ", margin, " is out of reach");

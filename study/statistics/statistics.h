@@ -36,7 +36,12 @@ std::optional<Outlier> outlier(const std::vector<double>& values);
 struct ExampleLosses {
   std::vector<double> sum{};    ///< [E], nats
   std::vector<double> count{};  ///< [E], what the sum is divided by: predictions, or bytes times ln 2
-  /// Of a value that is no mean of examples, F1 say: its values on bootstrap draws of examples, which are the same for
+  /// [E], the documents of the examples, or what else they share: examples of one are not independent. Empty: each
+  /// example is one.
+  std::vector<uint64_t> documents{};
+  /// Of a share in points the items that are right or wrong; 0: the value is none.
+  int64_t items = 0;
+  /// Of a value that is no mean of examples, F1 say: its values on bootstrap draws of documents, which are the same for
   /// all runs; `sum` and `count` are empty then.
   std::vector<double> draws{};
   int64_t drawn_of = 0;  ///< examples of those draws
@@ -58,25 +63,33 @@ struct ComparisonRules {
 /// What the held-out examples add to the standard error of a difference, however many seeds are run.
 struct ExampleError {
   double error = 0;
-  int64_t count = 0;  ///< examples
+  double freedom = 1;    ///< degrees of freedom: of documents of one size their number less 1 (freedom_of)
+  int64_t count = 0;     ///< examples
+  int64_t clusters = 0;  ///< documents of the examples, or what else they share
+  int64_t items = 0;     ///< as in ExampleLosses
+  /// Half of the two-sided interval that misses with probability `level`: Student's, and, of a share, what so many
+  /// items leave open even if none of them differs, 1 - (level / 2)^(1 / items), as the root of the sum of squares.
+  /// Source: Clopper and Pearson 1934 for none of n.
+  double reach(double level) const;
+  bool is_none() const { return error == 0 && items == 0; }
 };
 
-/// Of the mean paired difference of runs: the variance of the means of examples over seeds, minus the part of it that
-/// is the interaction of seeds and examples, which the variance over seeds has already. 0 where that is negative.
+/// Of the mean paired difference of runs: the jackknife variance over documents of its means over seeds, minus the part
+/// of it that is the interaction of seeds and documents, which the variance over seeds has already. 0 where that is
+/// negative.
 ///
-/// arm, baseline  [S], S >= 2, runs of the same seeds over the same E examples; a run's value is a ratio of sums, which
-///                is linearised
-/// Where values are no means of examples, both variances are those of values on the same draws of examples: a bootstrap
-/// of two levels, runs and examples. Without examples the error is 0.
+/// arm, baseline  [S], S >= 2, runs of the same seeds over the same E examples; a run's value is a ratio of sums
+/// Where values are no means of examples, both variances are those of values on the same draws of documents: a
+/// bootstrap of two levels, runs and documents. Without examples the error is 0.
 /// Throws DataError for runs of other numbers of examples. Source: the two-way random model with one observation a
-/// cell (Searle, Casella and McCulloch 1992).
+/// cell (Searle, Casella and McCulloch 1992); core/report/clusters.h for the jackknife and the degrees of freedom.
 ExampleError example_error(const std::vector<const ExampleLosses*>& arm,
                            const std::vector<const ExampleLosses*>& baseline);
 
 /// The standard error of a mean paired difference: a part of the seeds, and one of the examples.
 struct DifferenceError {
   double of_seeds = 0, seeds_freedom = 1;
-  double of_examples = 0, examples_freedom = 1;
+  ExampleError of_examples{};
   /// Half of the width of the two-sided interval that misses with probability `level` at most: the root of the sum of
   /// the squared t intervals of both parts. Source: Banerjee 1960 (Sankhya 22, 357).
   double reach(double level) const;
@@ -84,8 +97,9 @@ struct DifferenceError {
   double p(double difference) const;
 };
 
-/// Verdicts on a difference. `smaller`: it is there, and below the margin.
-enum class Verdict { better, worse, smaller, tied, undecided, single_seed };
+/// Verdicts on a difference. `smaller`: it is there, and below the margin. `held_back`: one arm has lost more of its
+/// runs than the other (study/report/report.h), so that what is left does not stand for all.
+enum class Verdict { better, worse, smaller, tied, undecided, held_back, single_seed };
 
 /// Numbers of seeds; none: more than 100,000.
 struct SeedRange {
@@ -106,6 +120,7 @@ struct Difference {
   std::optional<double> p_equivalence{};  ///< two one-sided tests of this arm alone against the margin
   std::optional<double> effect_size{};    ///< Hedges' g of paired differences
   std::optional<double> detectable{};     ///< difference that so many seeds find with the stated power
+  std::optional<Interval> detectable_range{};  ///< that difference at the ends of the 80 % interval of sd
   std::optional<int64_t> seeds_needed{};  ///< seeds that find the margin with the stated power; none: no number does
   SeedRange seeds_range{};                ///< that number at the ends of the 80 % interval of sd
   Verdict verdict = Verdict::undecided;
@@ -154,7 +169,7 @@ void correct(std::vector<Difference>& differences);
 std::string with_unit(double number, const std::string& unit);
 
 /// `better by 0.031 to 0.052 nats (simultaneous over 3 comparisons)`, `tied within 0.01 nats`, `inconclusive: 5 seeds
-/// detect 0.04 nats, for 0.01 you need 18 to 110`.
+/// detect 0.029 to 0.079 nats, for 0.01 you need 18 to 110`.
 std::string verdict_words(const Difference& difference, const ComparisonRules& rules, const std::string& unit);
 
 }  // namespace cloze

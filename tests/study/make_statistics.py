@@ -61,19 +61,28 @@ def draws_below(seed, item):
     return below
 
 
-def crossed(arm, base, counts):
-    """The standard error of the examples, by the mean squares of the two-way random model."""
-    seeds, examples = arm.shape
-    def influence(sums):
-        return (sums - sums.sum(1, keepdims=True) / counts.sum() * counts) / counts.mean()
-    u = influence(arm) - influence(base)
-    of_examples = seeds * u.mean(0).var(ddof=1)
-    interaction = ((u - u.mean(0) - u.mean(1, keepdims=True) + u.mean()) ** 2).sum() / ((seeds - 1) * (examples - 1))
-    return np.sqrt(max(0, of_examples - interaction) / (seeds * examples))
+def crossed(arm, base, counts, documents):
+    """The standard error of the examples and its degrees of freedom: the jackknife that leaves out one document at a
+    time, of the mean over seeds, less what seeds and documents share."""
+    seeds = len(arm)
+    def left_out(document):
+        kept = documents != document
+        return (arm - base)[:, kept].sum(1) / counts[kept].sum()
+    u = np.array([left_out(document) for document in np.unique(documents)]).T  # [S, G]
+    u -= ((arm - base).sum(1) / counts.sum())[:, None]
+    groups = u.shape[1]
+    of_means = (u.mean(0) ** 2).sum()
+    interaction = ((u - u.mean(0)) ** 2).sum() / (seeds - 1) / seeds
+    sizes = np.array([counts[documents == document].sum() for document in np.unique(documents)])
+    freedom = max(1, sizes.sum() ** 2 / (sizes ** 2).sum() - 1)
+    return np.sqrt(max(0, of_means - interaction) * (groups - 1) / groups), freedom
 
 
-def reach(error, seeds, of_examples, examples, level):
-    return np.hypot(stats.t.isf(level / 2, seeds - 1) * error, stats.t.isf(level / 2, examples - 1) * of_examples)
+def reach(error, seeds, of_examples, freedom, level, items=0):
+    """Half of the interval; of a share of items with the Clopper-Pearson bound of none of them."""
+    exact = 100 * stats.beta.isf(level / 2, 1, items) if items else 0
+    seeds_part = stats.t.isf(level / 2, seeds - 1) * error
+    return np.sqrt(seeds_part ** 2 + (stats.t.isf(level / 2, freedom) * of_examples) ** 2 + exact ** 2)
 
 
 def crossed_power(seeds, of_examples, examples, level, difference):
@@ -81,7 +90,7 @@ def crossed_power(seeds, of_examples, examples, level, difference):
     error = 1 / np.sqrt(seeds)
     whole = np.hypot(error, of_examples)
     def at(q):
-        limit = reach(error * np.sqrt(stats.chi2.ppf(q, seeds - 1) / (seeds - 1)), seeds, of_examples, examples, level)
+        limit = reach(error * np.sqrt(stats.chi2.ppf(q, seeds - 1) / (seeds - 1)), seeds, of_examples, examples - 1, level)
         return stats.norm.sf((limit - difference) / whole) + stats.norm.cdf((-limit - difference) / whole)
     return integrate.quad(at, 0, 1, limit=1000, epsabs=1e-12)[0]
 
@@ -110,22 +119,25 @@ def detectable(seeds, confidence, wanted):
     return {"seeds": seeds, "confidence": confidence, "power": wanted, "difference": shift / np.sqrt(seeds)}
 
 
-def comparison(random, seeds, examples, gain, margin):
+def comparison(random, seeds, examples, gain, margin, documents, spread=0.0):
     counts = random.integers(1, 30, examples)
     text = random.gamma(2, 1, examples)
     seed_effect, arm_effect = random.normal(0, 0.03, (seeds, 1)), random.normal(-gain, 0.02, (seeds, 1))
+    of_documents = random.normal(0, spread, documents.max() + 1)[documents]  # what the arm does to a document
     base = counts * (text + seed_effect + random.normal(0, 0.1, (seeds, examples)))
-    arm = counts * (text + seed_effect + arm_effect + random.normal(0, 0.1, (seeds, examples)))
+    arm = counts * (text + seed_effect + arm_effect + of_documents + random.normal(0, 0.1, (seeds, examples)))
     a, b = arm.sum(1) / counts.sum(), base.sum(1) / counts.sum()
     test = stats.ttest_rel(a, b)
     d = a - b
     error = d.std(ddof=1) / np.sqrt(seeds)
-    of_examples = crossed(arm, base, counts)
-    half = reach(error, seeds, of_examples, examples, 0.05 / 3)
-    p = optimize.brentq(lambda level: reach(error, seeds, of_examples, examples, level) - abs(d.mean()), 1e-12, 1)
+    of_examples, freedom = crossed(arm, base, counts, documents)
+    half = reach(error, seeds, of_examples, freedom, 0.05 / 3)
+    share = reach(100 * error, seeds, 100 * of_examples, freedom, 0.05, items=examples)
+    p = optimize.brentq(lambda level: reach(error, seeds, of_examples, freedom, level) - abs(d.mean()), 1e-12, 1)
     needed = next(n for n in range(2, 10000) if power(margin, d.std(ddof=1), n) >= 0.8)
     return {
         "margin": margin, "arm": arm.tolist(), "baseline": base.tolist(), "counts": counts.tolist(),
+        "documents": documents.tolist(), "freedom": freedom, "reach_of_share": share,
         "mean": d.mean(), "sd": d.std(ddof=1), "p": test.pvalue, "t_interval": list(test.confidence_interval(0.95)),
         "p_equivalence": max(stats.ttest_1samp(d, -margin, alternative="greater").pvalue,
                              stats.ttest_1samp(d, margin, alternative="less").pvalue),
@@ -143,8 +155,10 @@ def main():
     uniform = random.uniform(0, 1, 200)
     test = stats.kstest(uniform, "uniform")
     print(json.dumps({
-        "comparisons": [comparison(random, 5, 40, 0.05, 0.02), comparison(random, 3, 25, 0.0, 0.05),
-                        comparison(random, 12, 60, 0.01, 0.01)],
+        "comparisons": [comparison(random, 5, 40, 0.05, 0.02, np.arange(40)),
+                        comparison(random, 3, 25, 0.0, 0.05, np.arange(25)),
+                        comparison(random, 12, 60, 0.01, 0.01, np.sort(random.integers(0, 12, 60)), 0.05),
+                        comparison(random, 4, 90, 0.02, 0.01, np.repeat([0, 1, 2, 3], [60, 20, 7, 3]), 0.1)],
         "holm": {"p": p.tolist(), "corrected": corrected.tolist()},
         "power": [detectable(*case) for case in [(2, 0.95, 0.8), (2, 0.99, 0.36), (2, 0.99, 0.8), (3, 0.99, 0.9),
                                                  (5, 0.95, 0.8)]],

@@ -56,7 +56,7 @@ TEST_CASE("a study is decided by a figure of a suite, of which more is better, i
   CHECK(report.unit == "points");
   CHECK(report.metric == "pairs accuracy");
   CHECK(report.arms[1].summary.mean == Approx(70).margin(1));
-  CHECK_THAT(report.arms[1].verdict, Contains("better by 5.0") && Contains(" points"));
+  CHECK_THAT(report.arms[1].verdict, Contains("better by 4.99 to 5.01 points"));
   CHECK(report.arms[1].difference.examples.count == 40);
   CHECK(report.floor == Approx(50));
   CHECK_THAT(to_text(report, 140), Contains("guessing") && Contains("better by"));
@@ -220,7 +220,8 @@ TEST_CASE("the curve of a run that a task judges is that of its losses, without 
 }
 
 TEST_CASE("a part of a value is the quotient of its own sums, and a value without examples has none") {
-  const MetricValue value{.value = 2.5, .examples = {{1, 2, 3, 4}, {1, 1, 1, 1}}, .documents = {0, 1, 2, 3}};
+  const MetricValue value{.value = 2.5,
+                          .examples = {.sum = {1, 2, 3, 4}, .count = {1, 1, 1, 1}, .documents = {0, 1, 2, 3}}};
   double sum = 0;
   for (const auto part : {HeldOutPart::development, HeldOutPart::verdict}) {
     double expected = 0, count = 0;

@@ -2,6 +2,7 @@
 #include "study/report/report.h"
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -12,6 +13,7 @@
 #include "core/spelling.h"
 #include "core/text.h"
 #include "study/report/report_rows.h"
+#include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;
@@ -402,6 +404,127 @@ TEST_CASE("the difference along training is that of pairs of runs, its end that 
   REQUIRE(arm.difference_curve.mean.size() == 20);
   CHECK(arm.difference_curve.mean.back().loss == Approx(arm.difference.mean).epsilon(1e-12));
   CHECK(arm.difference_curve.t_interval.back().low == Approx(arm.difference.t_interval->low).epsilon(1e-12));
+}
+
+namespace {
+
+/// Fails the runs of these seeds of an arm, which ended at their own fault.
+StudyReport with_failed(StudyReport report, const std::string& arm, const std::set<int64_t>& seeds) {
+  for (auto& run : report.runs)
+    if (run.result.arm == arm && seeds.contains(run.result.seed)) {
+      run.state = RunState::failed;
+      run.message = "its loss diverged";
+    }
+  return report;
+}
+
+}  // namespace
+
+TEST_CASE("where an arm loses more runs its survivors are the better ones: a verdict in its favour is held back") {
+  auto report = made_up({"token", "word"}, 10);
+  CHECK_THAT(compared(report).arms[1].verdict, Catch::StartsWith("worse by"));
+  const auto of_baseline = compared(with_failed(report, "token", {7, 8, 9, 10}));
+  CHECK(of_baseline.arms[1].verdict ==
+        "held back: 0 of 10 runs failed, of token 4 of 10, and those that are left are the better ones");
+  CHECK(of_baseline.arms[1].difference.verdict == Verdict::held_back);
+  CHECK_THAT(to_latex(of_baseline), Catch::Contains("& H") && Catch::Contains("H held back"));
+  CHECK(of_baseline.tied.empty());
+  CHECK_THAT(to_text(of_baseline, 200), Catch::Contains("held back: 0 of 10 runs failed"));
+  // Against an arm that loses more the verdict stands, and so it does where both lose as many.
+  CHECK_THAT(compared(with_failed(report, "word", {7, 8, 9, 10})).arms[1].verdict, Catch::StartsWith("worse by"));
+  CHECK_THAT(compared(with_failed(with_failed(report, "word", {1, 2}), "token", {3, 4})).arms[1].verdict,
+             Catch::StartsWith("worse by"));
+  // A run that was killed is to be run again, and no failure of its arm.
+  auto killed = with_failed(report, "token", {10});
+  for (auto& run : killed.runs)
+    if (!run.message.empty()) run.message = "ended by signal 9";
+  CHECK_THAT(compared(killed).arms[1].verdict, Catch::StartsWith("worse by"));
+}
+
+TEST_CASE("failed runs stand in every form, and so do the seeds of a difference that has fewer than the means") {
+  const auto report = compared(with_failed(made_up({"token", "word", "span"}, 10), "word", {7, 8, 9, 10}));
+  for (const auto& form : {to_text(report, 100), to_markdown(report), to_html(report), to_latex(report)})
+    CHECK_THAT(form, Catch::Contains("runs: word 4 of 10") || Catch::Contains("<dd>word 4 of 10"));
+  CHECK(to_json(report)["arms"][1]["failed"] == nlohmann::json{7, 8, 9, 10});
+  std::vector<double> values;
+  for (int64_t seed = 1; seed <= 6; ++seed) values.push_back(report.arms[0].runs[static_cast<size_t>(seed - 1)].value);
+  const auto summary = summarize(values);
+  CHECK_THAT(notes_of(report),
+             Catch::Contains(concat("the difference of word is over the 6 seeds that both have, on which "
+                                    "token has ",
+                                    fixed(summary.mean, decimals_of(report)), " ± ",
+                                    fixed(summary.sd, decimals_of(report)), " and word has ")));
+  CHECK_THAT(notes_of(report), !Catch::Contains("the difference of span"));
+}
+
+TEST_CASE("the deciding interval, and the p of every pair, are computed again from the JSON alone") {
+  auto report = made_up({"token", "word", "span"}, 6);
+  for (auto& run : report.runs) {  // 9 documents of 1 to 3 examples, which differ from arm to arm
+    auto stream = Rng(3).stream(run.result.arm, 0, static_cast<uint64_t>(run.result.seed));
+    run.result.examples = {};
+    for (uint64_t e = 0; e < 18; ++e) {
+      run.result.examples.documents.push_back(e % 9 + (e % 5 == 0 ? 1 : 0));
+      run.result.examples.sum.push_back(run.result.value + 0.1 * stream.normal() +
+                                        (run.result.arm == "word" ? 0.2 * static_cast<double>(e % 9) : 0));
+      run.result.examples.count.push_back(1);
+    }
+    run.result.examples.items = 18000;
+    run.result.value = run.result.examples.value();
+  }
+  const auto written = to_json(compared(report));
+  const double level = (1 - written["confidence"].get<double>()) / written["simultaneous"].get<double>();
+  const auto t = [](double freedom, double tail) {
+    return boost::math::quantile(boost::math::complement(boost::math::students_t(freedom), tail / 2));
+  };
+  const auto reach = [&](const nlohmann::json& parts, double tail) {
+    const double seeds = parts["seeds"], items = parts["examples"]["items"];
+    const double of_seeds = t(seeds - 1, tail) * parts["sd"].get<double>() / std::sqrt(seeds);
+    const double of_examples = t(parts["examples"]["freedom"], tail) * parts["examples"]["error"].get<double>();
+    const double unseen = 100 * (1 - std::pow(tail / 2, 1 / items));
+    return std::sqrt(of_seeds * of_seeds + of_examples * of_examples + unseen * unseen);
+  };
+  for (const size_t arm : {1, 2}) {
+    const auto& parts = written["arms"][arm]["difference"];
+    if (written["arms"][arm]["name"] == "word") CHECK(parts["examples"]["error"] > 0.1);
+    const double mean = parts["mean"], half = reach(parts, level);
+    CHECK(parts["interval"][0].get<double>() == Approx(mean - half));
+    CHECK(parts["interval"][1].get<double>() == Approx(mean + half));
+    double sum = 0;
+    for (const size_t seed : {0, 1, 2, 3, 4, 5})
+      sum += written["arms"][arm]["runs"][seed]["value"].get<double>() -
+             written["arms"][0]["runs"][seed]["value"].get<double>();
+    CHECK(mean == Approx(sum / 6));
+  }
+  REQUIRE(written["pairs"].size() == 1);
+  const auto& pair = written["pairs"][0];
+  CHECK((pair["arms"] == nlohmann::json{"word", "span"} || pair["arms"] == nlohmann::json{"span", "word"}));
+  CHECK(reach(pair, pair["p"]) == Approx(std::abs(pair["mean"].get<double>())).epsilon(1e-6));
+}
+
+TEST_CASE("losses of one held-out document, and of few, are noted") {
+  const auto noted = [](uint64_t documents) {
+    auto report = made_up({"token", "word"}, 3);
+    for (auto& run : report.runs) {
+      run.result.examples = {.sum = std::vector<double>(40, run.result.value), .count = std::vector<double>(40, 1)};
+      for (uint64_t e = 0; e < 40; ++e) run.result.examples.documents.push_back(e % documents);
+    }
+    return notes_of(compared(report));
+  };
+  CHECK_THAT(noted(1), Catch::Contains("all held-out examples are of one document and count as independent"));
+  CHECK_THAT(noted(4), Catch::Contains("held-out examples are of 4 documents, of which intervals are wide"));
+  CHECK_THAT(noted(40), !Catch::Contains("document"));
+}
+
+TEST_CASE("of a task an arm has left its floor where the interval of its mean has") {
+  auto report = made_up({"token", "word"}, 5);
+  report.by = TaskMetric{.task = "cats", .floor = "majority"};
+  report.rules.higher_is_better = true;
+  const auto token = compared(report).arms[0].summary;
+  for (auto& run : report.runs) run.result.floor = token.mean - token.sd / std::sqrt(5);  // one standard error below
+  CHECK_THAT(notes_of(compared(report)), Catch::Contains("no better than majority (") &&
+                                             Catch::Contains(", by the 95 % interval of the mean): token"));
+  for (auto& run : report.runs) run.result.floor = 2.9;
+  CHECK_THAT(notes_of(compared(report)), !Catch::Contains("majority"));
 }
 
 TEST_CASE("a report of one seed has differences and no interval") {

@@ -20,9 +20,11 @@ const json& reference() {
   return all;
 }
 
-std::vector<ExampleLosses> runs(const json& sums, const json& counts) {
+/// The runs of an arm or of the baseline of a study of the reference.
+std::vector<ExampleLosses> runs(const json& study, const char* arm) {
   std::vector<ExampleLosses> losses;
-  for (const auto& run : sums) losses.push_back({run.get<std::vector<double>>(), counts.get<std::vector<double>>()});
+  for (const auto& run : study[arm])
+    losses.push_back({.sum = run, .count = study["counts"], .documents = study["documents"]});
   return losses;
 }
 
@@ -83,7 +85,7 @@ std::vector<double> draws(Stream& stream, size_t count, double sd) {
 
 TEST_CASE("paired differences agree with SciPy: mean, t interval, p, equivalence, seeds needed") {
   for (const auto& expected : reference()["comparisons"]) {
-    const auto arm = runs(expected["arm"], expected["counts"]), base = runs(expected["baseline"], expected["counts"]);
+    const auto arm = runs(expected, "arm"), base = runs(expected, "baseline");
     const auto found = compare_seeds(values(arm), values(base), {.margin = expected["margin"]});
     CHECK(found.mean == near(expected["mean"]));
     CHECK(found.sd == near(expected["sd"]));
@@ -97,9 +99,16 @@ TEST_CASE("paired differences agree with SciPy: mean, t interval, p, equivalence
 
 TEST_CASE("the error of examples, and the interval and p of seeds and examples, agree with NumPy and SciPy") {
   for (const auto& expected : reference()["comparisons"]) {
-    const auto arm = runs(expected["arm"], expected["counts"]), base = runs(expected["baseline"], expected["counts"]);
+    const auto arm = runs(expected, "arm"), base = runs(expected, "baseline");
     const auto examples = example_error(pointers(arm), pointers(base));
     CHECK(examples.error == near(expected["example_error"]));
+    CHECK(examples.freedom == near(expected["freedom"]));
+    auto share = paired_t_test(values(arm), values(base), {});
+    share.examples = examples;
+    share.sd *= 100;  // in points
+    share.examples.error *= 100;
+    share.examples.items = examples.count;
+    CHECK(error_of(share).reach(0.05) == near(expected["reach_of_share"]));
     const auto found = compare_seeds(values(arm), values(base), {.margin = 0.01, .arms = 3}, examples);
     CHECK(found.interval->low == near(expected["interval_of_three"][0]));
     CHECK(found.interval->high == near(expected["interval_of_three"][1]));
@@ -111,7 +120,7 @@ TEST_CASE("the error of examples, and the interval and p of seeds and examples, 
 TEST_CASE("the interval of several arms is off zero where the corrected p is below the level") {
   const std::vector<double> arm{2.95, 2.97, 2.98, 2.96}, base(4, 3.0);
   for (const int64_t arms : {1, 2, 9, 60}) {
-    const auto found = compare_seeds(arm, base, {.arms = arms}, {.error = 0.004, .count = 40});
+    const auto found = compare_seeds(arm, base, {.arms = arms}, {.error = 0.004, .freedom = 39});
     CHECK(found.interval->holds(0) == (*found.p_corrected >= 0.05));
   }
 }
@@ -169,7 +178,7 @@ TEST_CASE("detectable differences have the stated power by the noncentral t dist
 
 TEST_CASE("detectable differences count the noise of examples, as an integral in SciPy does") {
   for (const auto& expected : reference()["crossed_power"]) {
-    const ExampleError examples{.error = expected["error"], .count = expected["examples"]};
+    const ExampleError examples{.error = expected["error"], .freedom = expected["examples"].get<double>() - 1};
     const auto seeds = expected["seeds"].get<int64_t>();
     const double found = detectable_difference(1, seeds, expected["level"], expected["power"], examples);
     CHECK(found == Approx(expected["difference"].get<double>()).epsilon(1e-7));
@@ -178,9 +187,9 @@ TEST_CASE("detectable differences count the noise of examples, as an integral in
 }
 
 TEST_CASE("no number of seeds finds a difference that is below the noise of the examples") {
-  CHECK_FALSE(seeds_for(0.02, 0.01, 0.05, 0.8, {.error = 0.005, .count = 100}));
-  CHECK(seeds_for(0.02, 0.01, 0.05, 0.8, {.error = 0.001, .count = 100}));
-  const auto found = compare_seeds({3.02, 2.98, 3.01}, {3, 3, 3}, {.margin = 0.01}, {.error = 0.01, .count = 100});
+  CHECK_FALSE(seeds_for(0.02, 0.01, 0.05, 0.8, {.error = 0.005, .freedom = 99}));
+  CHECK(seeds_for(0.02, 0.01, 0.05, 0.8, {.error = 0.001, .freedom = 99}));
+  const auto found = compare_seeds({3.02, 2.98, 3.01}, {3, 3, 3}, {.margin = 0.01}, {.error = 0.01, .freedom = 99});
   CHECK_THAT(verdict_words(found, {.margin = 0.01}, "nats"), Catch::Contains(", 0.01 is out of reach"));
 }
 
@@ -206,6 +215,70 @@ TEST_CASE("intervals hold the true difference in 95 of 100 studies, where seeds 
     CHECK(held / static_cast<double>(studies) == Approx(0.955).margin(0.025));
     if (of_example == 0) CHECK(uniform_test(p).p > 0.05);
   }
+}
+
+TEST_CASE("examples of a document are not independent: the interval holds as often as it says, whatever they share") {
+  for (const double shared : {0.0, 0.5, 1.0}) {  // what an arm does to a document rather than to an example
+    int held = 0, held_by_rows = 0;
+    const int studies = 1000;
+    for (int i = 0; i < studies; ++i) {
+      auto stream = Rng(7).stream("study", 0, static_cast<uint64_t>(i));
+      std::vector<uint64_t> documents;
+      std::vector<double> of_examples;
+      for (uint64_t document = 0; document < 20; ++document) {
+        const double own = 0.1 * shared * stream.normal();
+        for (uint64_t e = 0; e < 5 + document; ++e) {
+          documents.push_back(document);
+          of_examples.push_back(own + 0.1 * stream.normal());
+        }
+      }
+      std::vector<ExampleLosses> arm, base;
+      for (int seed = 0; seed < 10; ++seed) {
+        arm.push_back(run_of(0.002 * stream.normal(), of_examples));
+        base.push_back(run_of(0.002 * stream.normal(), std::vector<double>(of_examples.size())));
+      }
+      const auto holds = [&] {
+        return compare_seeds(values(arm), values(base), {}, example_error(pointers(arm), pointers(base)))
+            .interval->holds(0);
+      };
+      held_by_rows += holds();
+      for (auto* runs : {&arm, &base})
+        for (auto& run : *runs) run.documents = documents;
+      held += holds();
+    }
+    CHECK(held / static_cast<double>(studies) == Approx(0.955).margin(0.025));
+    if (shared == 1) CHECK(held_by_rows / static_cast<double>(studies) < 0.75);
+  }
+}
+
+TEST_CASE("of one document, and without documents, each example counts") {
+  const std::vector<double> of_examples{0.1, -0.2, 0.3, 0};
+  std::vector<ExampleLosses> arm{run_of(0, of_examples), run_of(0, of_examples)}, base(2, run_of(0, {0, 0, 0, 0}));
+  const auto without = example_error(pointers(arm), pointers(base));
+  for (auto* runs : {&arm, &base})
+    for (auto& run : *runs) run.documents = {7, 7, 7, 7};
+  const auto of_one = example_error(pointers(arm), pointers(base));
+  CHECK(without.clusters == 4);
+  CHECK(of_one.error == without.error);
+  CHECK(of_one.freedom == 3);
+}
+
+TEST_CASE("arms that answer all items alike are tied only where so many items exclude the margin") {
+  // Clopper and Pearson: none of n items leaves 1 - 0.025^(1 / n), 3.6 points of 100 and 0.37 points of 1,000.
+  const std::vector<double> all_right{100, 100};
+  const auto alike = [&](int64_t items, double margin) {
+    return compare_seeds(all_right, all_right, {.margin = margin, .higher_is_better = true},
+                         {.count = items, .items = items});
+  };
+  CHECK(alike(20, 1).verdict == Verdict::undecided);
+  CHECK(alike(20, 1).interval->high == Approx(16.8433478));
+  CHECK(alike(100, 3).verdict == Verdict::undecided);
+  CHECK(alike(100, 4).verdict == Verdict::tied);
+  CHECK(alike(1000, 1).verdict == Verdict::tied);
+  CHECK(*alike(20, 1).p == 1);
+  CHECK(*alike(1000, 1).p_equivalence < 0.05);
+  CHECK_FALSE(alike(20, 1).seeds_needed);
+  CHECK_THAT(verdict_words(alike(20, 1), {.margin = 1}, "points"), Catch::Contains("1 is out of reach"));
 }
 
 TEST_CASE("the interval alone gives the verdict") {
@@ -240,8 +313,11 @@ TEST_CASE("an inconclusive verdict says what the seeds can detect and between wh
   const auto found = compare_seeds(arm, base, rules);
   CHECK(*found.seeds_range.low < *found.seeds_needed);
   CHECK(*found.seeds_needed < *found.seeds_range.high);
-  CHECK(verdict_words(found, rules, "nats") == concat("inconclusive: 5 seeds detect 0.062 nats, for 0.01 you need ",
-                                                      *found.seeds_range.low, " to ", *found.seeds_range.high));
+  CHECK(found.detectable_range->low < *found.detectable);
+  CHECK(*found.detectable < found.detectable_range->high);
+  CHECK(verdict_words(found, rules, "nats") ==
+        concat("inconclusive: 5 seeds detect 0.045 to 0.121 nats, for 0.01 you need ", *found.seeds_range.low, " to ",
+               *found.seeds_range.high));
   CHECK(*compare_seeds(arm, base, {.margin = 0.01, .arms = 9}).detectable > *found.detectable);
 }
 

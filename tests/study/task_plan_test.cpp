@@ -224,12 +224,28 @@ TEST_CASE("of a figure that is no mean the items' error is that on the same draw
   const ExampleLosses zero{.draws = {0, 0, 0}, .drawn_of = 40}, up{.draws = {1, 2, 3}, .drawn_of = 40},
       down{.draws = {3, 2, 1}, .drawn_of = 40};
   const auto alike = example_error({&up, &up}, {&zero, &zero});
-  CHECK(alike.error == Approx(1));  // the draws move both runs alike
+  // The draws move both runs alike; they vary by 39 / 40 of what samples of 40 items do.
+  CHECK(alike.error == Approx(std::sqrt(40.0 / 39)));
   CHECK(alike.count == 40);
   CHECK(example_error({&up, &down}, {&zero, &zero}).error == 0);  // they move each run alone
   const ExampleLosses other{.draws = {0, 0, 0}, .drawn_of = 39};
   CHECK_THAT(error_of([&] { example_error({&up, &up}, {&zero, &other}); }),
-             Catch::Contains("values on draws of 40 and of 39 examples; judge them on the same test part"));
+             Catch::Contains("values on draws of 39 and of 40 examples; judge them on the same test part"));
   const ExampleLosses none;
   CHECK(example_error({&none, &none}, {&none, &none}).count == 0);
+}
+
+TEST_CASE("a table of runs and tasks has its values as numbers, and what its intervals are computed from") {
+  const ArmOnTask arm{
+      .arm = "wiki", .task = "cats", .figure = "accuracy", .values = {{80, 82.5}}, .runs = {"runs/wiki"}};
+  const auto difference = compare_seeds({82, 84}, {80, 82.5}, {.arms = 2}, {.error = 0.5, .freedom = 99, .count = 100});
+  const auto numbers = numbers_of({arm}, {{.task = "cats", .run = "other", .difference = difference}});
+  CHECK(numbers["arms"][0]["values"] == nlohmann::json{{80, 82.5}});
+  CHECK(numbers["arms"][0]["figure"] == "accuracy");
+  const auto& one = numbers["differences"][0];
+  CHECK(one["run"] == "other");
+  CHECK(one["mean"] == difference.mean);
+  CHECK(one["sd"] == difference.sd);
+  CHECK(one["examples"]["freedom"] == 99);
+  CHECK(one["interval"][1] == difference.interval->high);
 }

@@ -250,9 +250,11 @@ TEST_CASE("fine-tunings that did not learn are marked in the table and named, an
   CHECK_THAT(table.rows[0][1], !Catch::Contains("*"));
   CHECK(table_of(report, "Spread of fine-tuning").rows[2].back() == "2");
   CHECK_THAT(notes_of(report),
-             Catch::Contains("did not learn, being no better than the floor on the valid part: b on cats (2 of 4)") &&
+             Catch::Contains(
+                 "did not learn, not being shown to be better than the floor on the valid part: b on cats (2 of 4)") &&
                  Catch::Contains("test parts: cats of 60 items, dogs of 60 items\n"));
-  CHECK_THAT(to_latex(report), Catch::Contains("\\item {*} did not learn, being no better than the floor"));
+  CHECK_THAT(to_latex(report),
+             Catch::Contains("\\item {*} did not learn, not being shown to be better than the floor"));
 }
 
 TEST_CASE("a run that was changed while it was pretrained is held apart in the tables of tasks, as in that of runs") {

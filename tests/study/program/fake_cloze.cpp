@@ -106,6 +106,7 @@ int pretrain(const std::string& config_file, const std::string& run, bool is_res
   for (const auto& path : config.evaluation.suites) {
     auto& figure = record.suites[suite_name(path)]["accuracy"];
     figure.floor = 0.5;
+    figure.items = 40'000;
     for (int cluster = 0; cluster < 40; ++cluster) {
       figure.sum.push_back(0.6 + rate / 2 + of_seed / 10 + 0.001 * stream.normal());
       figure.count.push_back(1);
