@@ -102,17 +102,13 @@ find_libtorch() {
     say "downloading LibTorch $TORCH_VERSION (the CPU wheel of torch, about 200 MB)"
     python3 -m venv "$venv" || die "python3 -m venv failed; install python3-venv"
     pip_install() { PYTHONUNBUFFERED=1 "$venv/bin/pip" install --no-deps --disable-pip-version-check --progress-bar off "$@"; }
-    # From where pip is configured to look, else from PyTorch; PyPI has the GPU build for x86-64.
-    torch_install() {
-      pip_install "torch==$TORCH_VERSION+cpu" || pip_install --index-url https://download.pytorch.org/whl/cpu "torch==$TORCH_VERSION+cpu" ||
-        pip_install "torch==$TORCH_VERSION"
-    }
+    torch_install() { pip_install "torch==$TORCH_VERSION+cpu" || pip_install "torch==$TORCH_VERSION"; }
     logged build/pip.log "installing LibTorch" torch_install ||
       die "pip cannot install torch $TORCH_VERSION; see build/pip.log, or provide a LibTorch: CMAKE_PREFIX_PATH=/path/to/libtorch $0"
     torch=$(echo "$venv"/lib/python3*/site-packages/torch)
     if [ -e "$torch/lib/libtorch_cuda.so" ]; then
       rm -rf "$venv"
-      die "pip found the GPU build of torch alone, and could not reach https://download.pytorch.org/whl/cpu; fetch the CPU wheel of torch $TORCH_VERSION and name its folder: PIP_FIND_LINKS=/path/to/folder $0; or provide a LibTorch: CMAKE_PREFIX_PATH=/path/to/libtorch $0"
+      die "pip found the GPU build of torch alone; name the index of CPU wheels that PyTorch's page of installation has: PIP_EXTRA_INDEX_URL=ADDRESS $0; or a folder with the CPU wheel of torch $TORCH_VERSION: PIP_FIND_LINKS=/path/to/folder $0; or a LibTorch: CMAKE_PREFIX_PATH=/path/to/libtorch $0"
     fi
   fi
   export CMAKE_PREFIX_PATH="$PWD/$torch/share/cmake"
