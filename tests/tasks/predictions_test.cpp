@@ -160,7 +160,8 @@ TEST_CASE("a choice that is none of an item's candidates counts as wrong and is 
     const auto file = read_predictions(folder.write(name, text), TaskKind::choice, items, moods);
     std::vector<int64_t> found;
     for (const auto& one : file.predictions) found.push_back(one.label);
-    CHECK_THAT(file.notes.at(0), Contains(name + ": 1 prediction with a candidate that the item does not have, first "));
+    CHECK_THAT(file.notes.at(0),
+               Contains(name + ": 1 prediction with a candidate that the item does not have, first "));
     return found;
   };
   const std::vector<int64_t> second{unknown_label, 2};
