@@ -57,7 +57,7 @@ std::vector<Figure> floor_figures(const LoadedRun& run, const PreparedTask& prep
   const auto kind = task.config.kind;
   auto options = metric_options(task);
   options.resamples = 0;
-  return values_of(kind, items, task.labels, constant_predictions(kind, prepared.constant, items), options);
+  return values_of(kind, items, task.labels, constant_predictions(kind, items, task.labels), options);
 }
 
 std::optional<double> number_at(const json& value, const char* pointer) {

@@ -258,7 +258,7 @@ std::string test_part(const std::string& task, const TestResult& result) {
   auto text =
       to_markdown(table) + concat("\nFigures are of this one run; how runs of other seeds differ is not in the ",
                                   "intervals.\nThe column ", result.floor_name,
-                                  " is what the training part says without a look at the item.\n");
+                                  " is one answer for all items, the one that these items have most.\n");
   if (result.chosen)
     text += concat("The step was chosen by ", first.metric, " ", figure_cell(*result.chosen, first.metric),
                    is_proportion(first.metric) ? " %" : "", " on the valid part.\n");

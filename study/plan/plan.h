@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "run/config/train_config.h"
 #include "study/statistics/metric.h"
 
 namespace cloze {

@@ -243,6 +243,18 @@ void add_suite_costs(const LoadedRun& run, const std::vector<Suite>& suites, Ben
   for (auto& [name, cost] : r.suite_costs) cost.seconds *= share;
 }
 
+/// The documents of the held-out rows that a measure scores.
+std::set<uint64_t> documents_of(const Measure& measure, int64_t batch_size) {
+  std::set<uint64_t> documents;
+  const auto available = std::min(measure.sequences, static_cast<int64_t>(measure.collator.size()));
+  for (int64_t first = 0; first < available; first += batch_size) {
+    std::vector<RowDraws> rows;
+    measure.collator.batch(static_cast<uint64_t>(first), std::min(batch_size, available - first), &rows);
+    for (const auto& row : rows) documents.insert(row.document);
+  }
+  return documents;
+}
+
 void add_text(const Collator& collator, const RunConfig& config, const BenchmarkOptions& options, BenchmarkResult& r) {
   if (!options.steps_only) r.collation = collation_rate(collator, config.train.batch_size);
   r.sequences_per_epoch = collator.size();
@@ -252,9 +264,7 @@ void add_text(const Collator& collator, const RunConfig& config, const Benchmark
   if (!config.task.name.empty()) return;
   const auto measures = held_out_measures(config, held_out, /*train_counts=*/{});
   if (measures.empty()) return;
-  const auto& first = measures.front();
-  const auto documents = sequence_documents(first.collator, first.sequences, config.train.batch_size);
-  r.scored_documents = {documents.begin(), documents.end()};
+  r.scored_documents = documents_of(measures.front(), config.train.batch_size);
 }
 
 /// The network, as the run that answers suites.
