@@ -78,7 +78,8 @@ VALUES = {
     "objectives.0.scale": ["[0, 20]"], "optimizer.groups": ["[{role: norm, learning_rate: 0}]"],
     "optimizer.max_grad_norm": ["0.001"], "train.budget.epochs": ["0.05"], "train.budget.flops": ["1"],
     "train.budget.minutes": ["1e-9"], "train.phases": ["[{from: 0.5, batch_size: 2}]"],
-    "task.class_weights": ["[1, 2]"], "task.cut": ["head_tail", "windows"], "task.data.answers": ["answers"],
+    "task.name": ["x"], "task.file": ["x"], "task.fingerprint": ["x"], "task.class_weights": ["[1, 2]"],
+    "task.cut": ["head_tail", "windows"], "task.data.answers": ["answers"],
     "task.data.format": ["tsv"], "task.data.scheme": ["bioes"], "task.kind": ["multilabel"], "task.max_length": ["6"],
     "task.labels": ["{animal: beast, human: human}"],
     "task.data.candidates": ["[text, question]"], "task.data.each": ["words"], "task.data.group": ["label"],
@@ -108,7 +109,7 @@ WITH = {
     "objectives.0.random_from": ["objectives.0.mask_prob=0.2", "objectives.0.random_prob=0.8"],
     "objectives.0.span_p": ["objectives.0.unit=span"],
     "optimizer.epsilon_hat": ["optimizer.bias_correction=true", "optimizer.epsilon=1e-3"],
-    "schedule.decay_in_warmup": ["schedule.decay_from_start=true"],
+    "schedule.decay_in_warmup": ["schedule.decay_from_start=true", "schedule.warmup=0.5"],
     "train.on_divergence": RATE,
     "task.cut": ["task.max_length=6"], "task.stride": ["task.cut=windows", "task.max_length=6"],
 }
@@ -238,6 +239,8 @@ class World:
     def values(self, key, value):
         if key in VALUES:
             return VALUES[key]
+        if key.startswith("evaluation.objectives.0."):
+            return ["1"]
         if value in ("true", "false"):
             return ["false" if value == "true" else "true"]
         if re.fullmatch(r"-?\d+", value):
