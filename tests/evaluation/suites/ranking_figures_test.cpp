@@ -245,9 +245,10 @@ TEST_CASE("accuracies are quotients of their sums, over paradigms or over the it
   const SuiteResult result{
       .suite{}, .scored_by{}, .figures = figures, .items{}, .shares = shares_of(pairs.items, ranked)};
   for (const std::string metric : {"accuracy", "micro_accuracy"}) {
-    const auto [sum, count, floor] = *sums_of(result, metric);
-    CHECK((sum[0] + sum[1]) / (count[0] + count[1]) == Approx(figure(figures, metric, "").value).epsilon(1e-12));
-    CHECK(floor == Approx(0.5));
+    const auto sums = *sums_of(result, metric);
+    const auto value = (sums.sum[0] + sums.sum[1]) / (sums.count[0] + sums.count[1]);
+    CHECK(value == Approx(figure(figures, metric, "").value).epsilon(1e-12));
+    CHECK(sums.floor == Approx(0.5));
   }
   CHECK(sums_of(result, "accuracy")->sum == std::vector<double>{2.0 / 3, 0});
   CHECK_FALSE(sums_of(result, "spearman").has_value());
