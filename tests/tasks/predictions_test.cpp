@@ -237,7 +237,10 @@ TEST_CASE("probabilities without a label are predictions, and those that contrad
                                Contains("p.jsonl:1; it counts by the label"));
   CHECK_THAT(odd.notes[1], Contains("1 prediction with a probability outside of [0, 1], first ") &&
                                Contains("p.jsonl:2; it counts as scores"));
-  const auto choice = read(TaskKind::choice, "{\"scores\": [3, 4, 5]}\n{\"scores\": [2, 1]}\n{\"choice\": 0}\n");
+  auto items = three_reviews();
+  for (auto& item : items) item.candidates = {"good", "bad", "fair"};
+  const auto scores = folder.write("c.jsonl", "{\"scores\": [3, 4, 5]}\n{\"scores\": [2, 1]}\n{\"choice\": 0}\n");
+  const auto choice = read_predictions(scores, TaskKind::choice, items, moods);
   CHECK(choice.predictions[0].label == 2);
   CHECK(choice.predictions[1].label == 0);
   CHECK(choice.notes.empty());
