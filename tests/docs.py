@@ -172,7 +172,8 @@ readme = (root / "README.md").read_text()
 for page in pages[2:]:
     if f"](docs/{page.name}" not in readme: wrong(page, 1, "README has no link to it")
 
-scripts = "".join(path.read_text() for room in ("bench", "acceptance") for path in (root / "tests" / room).glob("**/*.py"))
+rooms = (root / "tests/bench", root / "tests/acceptance")
+scripts = "".join(path.read_text() for room in rooms for path in room.glob("**/*.py"))
 for page in written:
     fenced, lines = blocks(page)
     for language, first, text in fenced:
