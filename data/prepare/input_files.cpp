@@ -174,9 +174,9 @@ void warn_of_missing_files(const std::vector<std::string>& files) {
   for (const auto& [name, found] : numbers) {
     const auto missing = missing_files(name.first, name.second, found);
     if (!missing.empty())
-      log_warning("data", concat("by their names, ", first_few(missing), missing.size() == 1 ? " is" : " are",
-                                 " missing beside ", counted(found.size(), "file"),
-                                 " that are read; get them, or go on with a part of the text"));
+      log_warning("data", concat("by the name of ", counted(found.size(), "file"), ", ", first_few(missing),
+                                 missing.size() == 1 ? " is" : " are",
+                                 " missing; get what is missing, or go on with a part of the text"));
   }
 }
 

@@ -267,7 +267,10 @@ class FileSurvey {
       others += static_cast<uint64_t>(std::ranges::count_if(whole, [](char c) { return (c & 0xC0) == 0xC0; }));
     }
     const uint64_t allowed = options_.invalid_utf8 == InvalidUtf8::refuse ? 0 : others - invalid;  // others: U+FFFD too
-    require<DataError>(invalid <= allowed, file, ":", first, ": is not UTF-8; name its encoding with --encoding");
+    if (invalid <= allowed) return;
+    NotText refused(file, concat(":", first, ": is not UTF-8; name its encoding with --encoding"));
+    refused.kind = "in another encoding";
+    throw refused;
   }
 
   void look_at_prose(SurveyedFile& surveyed_file) const {
