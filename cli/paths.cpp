@@ -139,13 +139,22 @@ void refuse_declared_as(const std::string& path, Declared own, const std::string
     fail<E>(path, ": is ", words.substr(0, words.find(';')), ", not ", wanted, words.substr(words.find(';')));
 }
 
+/// A file with the keys of its base; without them where the base cannot be read, which who opens the file says.
+ConfigNode with_base(const std::string& file, const ConfigNode& alone) {
+  try {
+    return ConfigTree::load(file).root();
+  } catch (const Error&) {
+    return alone;
+  }
+}
+
 }  // namespace
 
 Declared declared_in(const std::string& file) {
   std::error_code unknown;
   if (!fs::is_regular_file(file, unknown)) return Declared::nothing;
   try {
-    const auto root = ConfigTree::load_alone(file).root();
+    auto root = ConfigTree::load_alone(file).root();
     const auto has_one_of = [&](std::initializer_list<const char*> keys) {
       return std::ranges::any_of(keys, [&](const char* key) { return root.find(key) != nullptr; });
     };
@@ -155,6 +164,7 @@ Declared declared_in(const std::string& file) {
     };
     const bool is_yaml = file.ends_with(".yaml") || file.ends_with(".yml");  // a task may be written in JSON
     if (is_yaml && has_one_of({"study", "arms", "sweep", "space", "tune"})) return Declared::study;
+    if (has_word("base")) root = with_base(file, root);  // it may be the base alone that says what this is
     if (has_word("task") || has_word("kind")) return Declared::task;
     if (is_yaml && has_one_of({"base", "like", "model", "objectives", "data", "optimizer", "train"}))
       return Declared::config;

@@ -182,8 +182,8 @@ TEST_CASE("invalid UTF-8 of standard input is named with its line, and converted
   CHECK(answer.code == 0);
   CHECK_THAT(answer.text,
              Catch::Contains("1 invalid UTF-8 sequence was replaced by U+FFFD, in standard input:2; if the "
-                             "text has another encoding, convert it (Latin-1: ... | iconv -f latin1 -t "
-                             "utf-8 | ...), or have such lines refused"));
+                             "text has another encoding, name it (--encoding latin1), or have such lines refused "
+                             "with --invalid-utf8 refuse"));
 }
 
 TEST_CASE("a verb that waits for its input ends at the first signal, and leaves nothing", "[cli]") {

@@ -256,7 +256,7 @@ TEST_CASE("a hook is an option or a variable of the process, and a resume says w
   fs::remove(events);
   const auto resumed =
       cloze("pretrain --run " + run + " --resume --allow-config-change --set optimizer.learning_rate=1e-9" +
-            " --hook 'cat >> " + events + "'");
+            " --set train.budget.steps=8 --hook 'cat >> " + events + "'");
   INFO(resumed.text);
   CHECK(resumed.code == 0);
   CHECK_THAT(resumed.text, Catch::Contains("resumed at step 6 with optimizer.learning_rate 1e-09 (was ") &&

@@ -465,7 +465,8 @@ TEST_CASE("the pooling of a folder of sentence-transformers goes out with it, an
     set_log_file("");
     return nlohmann::json::parse(read_file(dir / "hf/modules.json"));
   };
-  CHECK(import_with("Pooling") == nlohmann::json::parse(read_file(dir / "out/modules.json")));
+  const auto modules = import_with("Pooling");
+  CHECK(modules == nlohmann::json::parse(read_file(dir / "out/modules.json")));
   CHECK(nlohmann::json::parse(read_file(dir / "out/1_M/config.json")) ==
         nlohmann::json{{"word_embedding_dimension", 8}, {"pooling_mode_cls_token", true}});
   CHECK(nlohmann::json::parse(read_file(dir / "out/sentence_bert_config.json"))["max_seq_length"] == 12);

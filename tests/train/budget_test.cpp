@@ -62,7 +62,7 @@ TEST_CASE("a budget of published FLOPs ends sooner, and a run goes on with the c
   auto config = decode<RunConfig>(load_run_config(dir / "run by computed/run.yaml"));
   config.train.budget = {.steps = 13, .count = FlopsCount::published};
   CHECK_THROWS_WITH(pretrain(config, {.run = dir / "run by computed", .resume = true}),
-                    Catch::Contains("train.budget.count published (was computed)"));
+                    Catch::Contains("train.budget.count: computed -> published"));
 }
 
 TEST_CASE("words are those of the training text between white space, each time they are seen", "[train][budget]") {

@@ -286,8 +286,8 @@ TEST_CASE("a run whose figure does not leave that of the majority class is marke
   set_log_level(LogLevel::normal);
   pretrain(config, {.run = dir / "run"});
   set_log_level(LogLevel::quiet);
-  CHECK_THAT(read_file(dir / "run/log.txt"), Contains("did not learn: its accuracy on the valid part of toy is no "
-                                                      "better than that of majority"));
+  CHECK_THAT(read_file(dir / "run/log.txt"), Contains("did not learn: its accuracy on the valid part of toy is not "
+                                                      "shown to be better than that of majority"));
   CHECK(summary_of_run(dir / "run")["task"]["learned"] == false);
 }
 

@@ -64,14 +64,18 @@ TEST_CASE("what somebody edited in run.yaml is told and recorded by the resume t
   pretrain(config, {.run = run, .resume = true});
   CHECK(history_of(recorded(run)).changes.empty());
   config.optimizer.learning_rate = 0.001;
+  config.train.budget.steps = 8;
   auto edited = made;
   replace_all(edited, "learning_rate: 0.003", "learning_rate: 0.001");
+  replace_all(edited, "    steps: 4\n", "    steps: 8\n");
+  REQUIRE(edited.size() == made.size());
   REQUIRE(edited != made);
   dir.write("run/run.yaml", edited);
   pretrain(config, {.run = run, .resume = true});
   CHECK_THAT(
       read_file(run + "/log.txt"),
-      Catch::Contains("resumed at step 4 with optimizer.learning_rate 0.001 (was 0.003); reports hold it apart"));
+      Catch::Contains("resumed at step 4 with optimizer.learning_rate 0.001 (was 0.003), train.budget.steps 8 (was 4); "
+                      "reports hold it apart"));
   const auto told = history_of(recorded(run));
   REQUIRE(told.changes.size() == 1);
   CHECK(to_text(told.changes[0]) == "step 4 with optimizer.learning_rate 0.001 (was 0.003)");
@@ -141,6 +145,7 @@ TEST_CASE("what was changed counts from the checkpoint that a run goes on from, 
   TempDir dir;
   auto config = steady_run(dir, 8);
   config.checkpoint.every = 4;
+  config.checkpoint.keep = 3;
   pretrain(config, {.run = dir / "run"});
   config.optimizer.learning_rate = 0.001;
   config.train.budget.steps = 12;
