@@ -54,7 +54,7 @@ TEST_CASE("a table with a caption is a float of LaTeX, with the caption after it
 
 TEST_CASE("notes are a list of LaTeX", "[core]") {
   CHECK(to_latex(std::vector<std::string>{"* of a_b", "5 %"}) ==
-        "\\begin{itemize}\n\\footnotesize\n\\item * of a\\_b\n\\item 5 \\%\n\\end{itemize}\n");
+        "\\begin{itemize}\n\\footnotesize\n\\item {*} of a\\_b\n\\item 5 \\%\n\\end{itemize}\n");
   CHECK(to_latex(std::vector<std::string>{}).empty());
 }
 
