@@ -362,10 +362,10 @@ TEST_CASE("a copied run has rows of its own, whatever becomes of the run that it
   auto& w = task_world();
   const auto original = w.dir / "original", copy = w.dir / "copy";
   REQUIRE(cloze(w.tune(original) + " --set train.budget.epochs=1").code == 0);
-  for (const auto& to : {copy, w.dir / "changed"}) fs::copy(original, to, fs::copy_options::recursive);
-  const auto items = read_file(w.dir / "changed/task/test.jsonl");
-  std::ofstream(w.dir / "changed/task/test.jsonl") << items.substr(items.find('\n') + 1);
-  check_refused("verify run " + (w.dir / "changed"), 1, "changed/task/test.jsonl");
+  for (const auto& to : {copy, w.dir / "altered"}) fs::copy(original, to, fs::copy_options::recursive);
+  const auto items = read_file(w.dir / "altered/task/test.jsonl");
+  std::ofstream(w.dir / "altered/task/test.jsonl") << items.substr(items.find('\n') + 1);
+  check_refused("verify run " + (w.dir / "altered"), 1, "altered/task/test.jsonl");
   std::ofstream(original + "/task/train-00000.tokens", std::ios::app) << "damaged";
   check_refused("verify run " + original, 1, "original/task/train-00000.tokens");
   for (const std::string verb : {"verify run ", "evaluate "}) {
