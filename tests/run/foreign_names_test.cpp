@@ -33,7 +33,7 @@ TEST_CASE("every foreign name stands once, is none of Cloze's in its section, an
     CHECK(std::any_of(all.begin(), all.end(), [&](const auto& e) { return e.leaf && e.path == wanted; }));
     CHECK(keys_meant_by({}, name) == std::vector<std::string>{wanted});
     const bool has_section = std::string(name).find('.') != std::string::npos;
-    check_refused((has_section ? "" : "train.") + std::string(name) + "=1", "did you mean '" + wanted + "'?");
+    check_refused((has_section ? "" : "train.") + std::string(name) + "=one", "did you mean '" + wanted + "'?");
   }
   CHECK(names.size() > 60);
 }
@@ -56,7 +56,9 @@ TEST_CASE("a key in other letter case is refused with its spelling", "[config]")
   check_refused("train.batch=9", "unknown key 'train.batch'; did you mean 'train.batch_size'?");
   check_refused("model.activation=gelu", "unknown key 'model.activation'; did you mean 'model.hidden_act'?");
   check_refused("optimizer=lamb", "'optimizer' must be a map of keys, not 'lamb'; did you mean 'optimizer.kind'?");
-  check_refused("evaluation=9", "'evaluation' must be a map of keys, not '9'; give evaluation.KEY=VALUE, with one");
+  check_refused("evaluation=9", "'evaluation' must be a map of keys, not '9'; did you mean 'evaluation.every'?");
+  check_refused("evaluation=nine",
+                "'evaluation' must be a map of keys, not 'nine'; give evaluation.KEY=VALUE, with one");
   check_refused("train.batch_size=1K", "; write 1000");
   check_refused("train.SEED=3", "unknown key 'train.SEED'; did you mean 'train.seed'?");
   CHECK(keys_meant_by({}, "TRAIN.SEED") == std::vector<std::string>{"train.seed"});
