@@ -234,8 +234,8 @@ TEST_CASE("a run whose fine-tunings on the task that decides are not done is not
   study.run();
   const auto report = study.report();
   CHECK(report.arms[1].runs.size() == 1);
-  CHECK_THAT(notes_of(report), Catch::Contains("run b/2 has not finished: 0 of 2 fine-tunings on cats are done; it is "
-                                               "not in the table"));
+  CHECK_THAT(notes_of(report),
+             Catch::Contains("run b/2 failed: 0 of 2 fine-tunings on cats are done; it is not in the table"));
 }
 
 TEST_CASE("fine-tunings that did not learn are marked in the table and named, and count like the others") {
@@ -459,14 +459,14 @@ TEST_CASE("suites that the runs answer stand in the table of the tasks") {
   CHECK_THAT(notes_of(report), Catch::Contains("mean and average rank of the table of tasks and suites are over the"));
 }
 
-TEST_CASE("the table of the tasks ends with what the training part alone tells: its majority, and its words") {
+TEST_CASE("the table of the tasks ends with the majority of each test part, and what words of the training part tell") {
   const JudgedStudy study(", seeds: 1");
   study.write_words();
   study.run();
   const auto report = study.report();
   const auto& rows = table_of(report, "Tasks").rows;
   REQUIRE(rows.size() == 4);
-  CHECK(rows[2] == std::vector<std::string>{"floor: majority", "25.00", "25.00", "25.00", ""});
+  CHECK(rows[2] == std::vector<std::string>{"floor: majority", "75.00", "75.00", "75.00", ""});
   CHECK(rows[3] == std::vector<std::string>{"floor: words", "75.00", "75.00", "75.00", ""});
   CHECK_THAT(to_html(report), Catch::Contains("floor: words"));
 }
@@ -478,12 +478,12 @@ TEST_CASE("what the words of a task tell is a line of every form, computed once 
   const auto report = study.report();
   const auto rows = verdict_table(report).rows;
   REQUIRE(rows.size() == 4);
-  CHECK((rows[2][0] == "majority" && rows[2][2].starts_with("25.0") && rows[2].back() == "floor"));
+  CHECK((rows[2][0] == "majority" && rows[2][2].starts_with("75.0") && rows[2].back() == "floor"));
   CHECK((rows[3][0] == "words" && rows[3][2].starts_with("75.0") && rows[3].back() == "floor"));
   CHECK(paper_table(report).rows[3][0] == "words");
   CHECK_THAT(value_figure(report), Catch::Contains("majority") && Catch::Contains("words"));
   CHECK_THAT(to_csv(report), Catch::Contains("\nfloor,") && Catch::Contains(",words\n"));
-  CHECK(to_json(report)["floors"] == nlohmann::json::parse(R"([{"name": "majority", "value": 25.0},
+  CHECK(to_json(report)["floors"] == nlohmann::json::parse(R"([{"name": "majority", "value": 75.0},
                                                                {"name": "words", "value": 75.0}])"));
   REQUIRE(report.secondary_floors.size() == 1);  // dogs
   CHECK(report.secondary_floors[0].at(0).value == 75);
