@@ -191,9 +191,9 @@ std::string unescaped_tsv(const std::string& cell) {
   return cell.starts_with('\'') && is_formula(cell.substr(1)) ? cell.substr(1) : cell;
 }
 
-std::string escaped_csv(const std::string& cell) {
+std::string escaped_csv(const std::string& cell, char separator) {
   const auto text = is_formula(cell) ? "'" + cell : cell;
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  if (text.find_first_of(std::string("\"\r\n") + separator) == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
   return quoted + "\"";

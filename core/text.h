@@ -60,7 +60,7 @@ std::string listed(const Names& names, std::string_view last = "") {
 /// A cell of a CSV file, quoted where it needs to be. Text that a spreadsheet would run as a formula, because it begins
 /// with `=`, `+`, `-`, `@`, a tab or a carriage return, gets an apostrophe before it; numbers stay.
 /// Source: OWASP, "CSV Injection".
-std::string escaped_csv(const std::string& cell);
+std::string escaped_csv(const std::string& cell, char separator = ',');
 
 /// A text as LaTeX typesets it, also at the beginning of a row of a table.
 std::string escaped_latex(const std::string& text);

@@ -24,14 +24,6 @@ std::string new_column(const std::string& names) {
   return name;
 }
 
-/// A cell of CSV, in quotes where it needs them.
-std::string csv_cell(const std::string& text, char separator) {
-  if (text.find_first_of(std::string("\"\r\n") + separator) == text.npos) return text;
-  std::string cell = "\"";
-  for (const char c : text) cell += c == '"' ? "\"\"" : std::string(1, c);
-  return cell + "\"";
-}
-
 /// The words of a sentence with their tags, in which tabs and ends of lines are spaces: each has a line of its own.
 std::string tag_lines(const ItemPrediction& prediction, const TaskItem& item, const TaskLabels& labels) {
   std::string lines;
@@ -71,8 +63,7 @@ PredictionOutput::PredictionOutput(const PredictCommand& command, const std::str
 }
 
 std::string PredictionOutput::cell(const std::string& text) const {
-  const auto plain = escaped_tsv(text);
-  return form_ == Form::csv ? csv_cell(plain, separator_) : plain;
+  return form_ == Form::csv ? escaped_csv(in_one_line(text), separator_) : escaped_tsv(text);
 }
 
 bool PredictionOutput::read_record() {

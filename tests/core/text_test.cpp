@@ -78,6 +78,8 @@ TEST_CASE("escapes leave no character that the form would read as its own") {
   CHECK(escaped_tsv("=A\t1") == "'=A 1");
   CHECK(escaped_tsv("-") == "-");  // a label of polarity
   CHECK(escaped_csv("-") == "-");
+  CHECK(escaped_csv("a;b", ';') == "\"a;b\"");
+  CHECK(escaped_csv("a,b", ';') == "a,b");
   CHECK(escaped_latex("[1ex] a") == "{[}1ex] a");  // after the end of a row
   CHECK(escaped_latex("*a") == "{*}a");
   CHECK(escaped_latex("a[1]*") == "a[1]*");
