@@ -361,9 +361,9 @@ std::string command_for(const std::string& verb, const std::string& path) {
   if (verb == "verify" && is_run) return "run " + (kind == step ? run_of_step(path) : path);
   if (verb == "verify" && kind == tokens) return "data " + path;
   if (verb == "babylm" && is_run) return "finetune " + path + " DATA";
-  const auto declared = words_on_declared(path);
-  if (verb == "inspect" && declared.starts_with("a task")) return "task RUN " + path;
-  if (verb == "inspect" && declared.starts_with("the config")) return "objective " + path;
+  const auto declared = verb == "inspect" ? declared_by(path) : Declared::nothing;
+  if (declared == Declared::task) return "task RUN " + path;
+  if (declared == Declared::config) return "objective " + path;
   return "";
 }
 
@@ -377,7 +377,7 @@ void check_inner_verb(const CLI::App& verb, const char* given, bool asks_for_hel
   const auto meant = command_for(name, given);
   require<ConfigError>(meant.empty(), "'", shortened(given), "' is not a verb of cloze ", name,
                        "; did you mean `cloze ", name, " ", meant, "`?");
-  const bool is_study = name == "study" && (is_config_file(given) || words_on_declared(given).starts_with("a study"));
+  const bool is_study = name == "study" && (is_config_file(given) || declared_by(given) == Declared::study);
   require<ConfigError>(!is_study, "'", shortened(given), "' is not a verb of cloze study; ", "`cloze study plan ",
                        shortened(given), "` prints its runs, `cloze study run ", shortened(given), "` trains them");
   const auto near = did_you_mean(given, known);

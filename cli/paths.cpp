@@ -134,7 +134,7 @@ std::string file_of_word(const std::string& path) {
 
 template <class E>
 void refuse_declared_as(const std::string& path, Declared own, const std::string& wanted) {
-  if (declared_in(file_of_word(path)) == own) return;
+  if (declared_by(path) == own) return;
   if (const auto words = words_on_declared(path); !words.empty())
     fail<E>(path, ": is ", words.substr(0, words.find(';')), ", not ", wanted, words.substr(words.find(';')));
 }
@@ -147,8 +147,6 @@ ConfigNode with_base(const std::string& file, const ConfigNode& alone) {
     return alone;
   }
 }
-
-}  // namespace
 
 Declared declared_in(const std::string& file) {
   std::error_code unknown;
@@ -173,9 +171,12 @@ Declared declared_in(const std::string& file) {
   return Declared::nothing;
 }
 
+}  // namespace
+
+Declared declared_by(const std::string& path) { return declared_in(file_of_word(path)); }
+
 std::string words_on_declared(const std::string& path) {
-  const auto file = file_of_word(path);
-  switch (declared_in(file)) {
+  switch (declared_by(path)) {
     case Declared::config:
       return concat("the config of a run; `cloze pretrain ", path, "` trains it");
     case Declared::task:
@@ -454,7 +455,7 @@ void check_task_file(const std::string& path) {
              may_be_task = has_ending({".json", ".txt"});
   require<ConfigError>(kind_of_path(path) == PathKind::file || !(is_called_items || may_be_task), path,
                        ": no such file; name a task file: cloze finetune RUN TASK.yaml");
-  const bool has_items = is_called_items || (may_be_task && declared_in(path) != Declared::task);
+  const bool has_items = is_called_items || (may_be_task && declared_by(path) != Declared::task);
   require<ConfigError>(!has_items, path,
                        ": is no task file, but may hold items of a task; write a file of a few "
                        "lines, `task: NAME`, `kind: classification` and `data: {train: ",

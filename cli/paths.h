@@ -11,9 +11,9 @@ namespace cloze {
 enum class PathKind { absent, file, run, step, tokens, tokenizer, huggingface, other };
 PathKind kind_of_path(const std::string& path);
 
-/// What a file of YAML declares by its keys.
+/// What a word names, by the keys of a file of YAML, or of what ships under that name.
 enum class Declared { nothing, config, task, study };
-Declared declared_in(const std::string& file);
+Declared declared_by(const std::string& path);
 /// What a word names, a file or a config, a task or a study that ships, and what is done with it: `a task; \`cloze
 /// finetune RUN sst2\` trains a run on it`; empty for what declares nothing.
 std::string words_on_declared(const std::string& path);

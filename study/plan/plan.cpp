@@ -351,15 +351,6 @@ std::vector<Arm> arms_of(const StudyConfig& study) {
 
 namespace {
 
-/// Throws ConfigError for the config of a run.
-void check_is_study(const ConfigTree& tree, const std::string& file) {
-  for (const auto* key : {"study", "arms", "sweep", "space", "tune"})
-    if (tree.find(key)) return;
-  for (const auto* key : {"model", "objectives", "data", "optimizer", "schedule", "train"})
-    require<ConfigError>(!tree.find(key), file, ": is the config of a run, not a study; `cloze pretrain ", file,
-                         "` trains it, and a study starts from it with a line `base: ", file, "`");
-}
-
 /// Throws ConfigError where a number of seeds is a list of one.
 void check_seeds(const ConfigTree& tree) {
   for (const std::string key : {"seeds", "tuning.seeds"}) {
@@ -413,7 +404,6 @@ std::string file_of_study(const std::string& named, const std::string& study_fil
 
 StudyConfig read_study(const std::string& file) {
   const auto tree = ConfigTree::load_alone(file);
-  check_is_study(tree, file);
   check_seeds(tree);
   auto study = decode<StudyConfig>(tree);
   if (study.study.empty()) study.study = fs::path(file).stem().string();
