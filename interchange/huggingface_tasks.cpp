@@ -16,7 +16,6 @@ namespace cloze {
 using huggingface::Family;
 using huggingface::Head;
 using huggingface::heads_of;
-using huggingface::named_class;
 using nlohmann::json;
 
 namespace {
@@ -44,13 +43,16 @@ void require_distinct(const std::vector<std::string>& labels, const std::string&
 }
 
 /// The names by id of `id2label`. Where num_labels says how many labels there are, and these are not as many, they have
-/// no names. Source: transformers, configuration_utils.py.
-std::vector<std::string> labels_in(const json& config, const std::string& path) {
+/// no names.
+///
+/// default_labels   where the file says nothing of them
+/// Source: transformers, configuration_utils.py.
+std::vector<std::string> labels_in(const json& config, int64_t default_labels, const std::string& path) {
   constexpr int64_t most_labels = 1'000'000;
   const auto found = config.find("id2label");
   const bool has_names = found != config.end() && found->is_object() && !found->empty();
   const auto names = has_names ? static_cast<int64_t>(found->size()) : int64_t{0};
-  int64_t count = has_names ? names : named_class(config).starts_with("Bart") ? 3 : 2;
+  int64_t count = has_names ? names : default_labels;
   take(config, "num_labels", count, path);
   require<ConfigError>(count >= 1 && count <= most_labels, path, ": num_labels is ", count, ", must be from 1 to ",
                        most_labels);
@@ -152,7 +154,7 @@ void read_task_head(const json& config, const Family& family, RunConfig& run, co
   std::string kind = kind_of(run.objectives[0]);
   check_summary(config, family.model_type, task, path);
   if (has_names(task)) {
-    terms.labels = labels_in(config, path);
+    terms.labels = labels_in(config, family.num_labels, path);
     check_ids(config, terms.labels, path);
     if (is_of_texts(task)) kind = kind_of_texts(config, terms.labels.size(), path);
     if (kind == RegressionConfig::kind) terms.labels.clear();

@@ -125,8 +125,10 @@ std::vector<Class> bart_task_classes() {
 }  // namespace
 
 Family bart() {
-  return bart_like("bart", "Bart", BartConfig{}, json::object(), default_objective<DenoisingConfig>(),
-                   bart_task_classes());
+  auto family = bart_like("bart", "Bart", BartConfig{}, json::object(), default_objective<DenoisingConfig>(),
+                          bart_task_classes());
+  family.num_labels = 3;
+  return family;
 }
 Family mbart() {
   return bart_like("mbart", "MBart", MBartConfig{}, {{"decoder_start_token_id", nullptr}},

@@ -67,6 +67,7 @@ struct Family {
   json text_ids = json::object();
   /// The keys of config.json with the dropout of a head, where it has one.
   std::map<Head, std::string> dropout_keys{};
+  int64_t num_labels = 2;  ///< of a head of labels where config.json has none
   /// Of several types of one family here, this is the one that describes `model`.
   bool (*describes)(const TransformerConfig& model) = [](const TransformerConfig&) { return true; };
 

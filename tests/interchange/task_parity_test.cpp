@@ -138,6 +138,18 @@ TEST_CASE("num_labels of old files is the number of labels, which then have no n
   CHECK((head->labels == std::vector<std::string>{"LABEL_0", "LABEL_1", "LABEL_2"}));
 }
 
+TEST_CASE("a config.json without labels has as many as its class, BART's three and others' two",
+          "[interchange][tasks]") {
+  TempDir dir;
+  const auto import_without = [&](const std::string& name) {
+    fs::remove_all(dir / "run");
+    import_huggingface(with_keys(dir, name, {{"id2label", nullptr}, {"label2id", nullptr}}), dir / "run");
+  };
+  import_without("bart-seq");
+  CHECK(as<ClassificationConfig>(open_run(dir / "run").config.objectives.at(0))->labels.size() == 3);
+  CHECK_THROWS_WITH(import_without("bert-seq"), Catch::Contains("needs [2, "));  // its weights are of three
+}
+
 TEST_CASE("config.json tells labels from several labels and from values", "[interchange][tasks]") {
   TempDir dir;
   const auto kind_with = [&](const std::string& name, const nlohmann::json& keys) {
