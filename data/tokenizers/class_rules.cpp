@@ -74,7 +74,7 @@ struct ClassRules {
   }
 
   void set_space_of_marks() {
-    const char* scheme = flag("add_prefix_space", true) ? "always" : family.name == "deberta_v2" ? "first" : "never";
+    const char* scheme = flag("add_prefix_space", true) ? "always" : family.own_steps.without_space;
     for (const auto* part : {"pre_tokenizer", "decoder"})
       each_step(tokenizer[part], [&](Json& step) {
         if (kind_of_step(step) != "Metaspace") return;

@@ -184,7 +184,8 @@ std::vector<TokenizerFamily> all_families() {
        .own_steps = {.normalizer = "Lowercase? Replace NFC Strip",
                      .pre_tokenizer = "Punctuation? Metaspace",
                      .lowercases = false,
-                     .space = OwnSteps::Space::marks}},
+                     .space = OwnSteps::Space::marks,
+                     .without_space = "first"}},
   };
 }
 

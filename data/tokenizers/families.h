@@ -36,6 +36,7 @@ struct OwnSteps {
   std::optional<bool> lowercases{};           ///< the default of do_lower_case; none: no such option
   bool may_keep_accents = false;              ///< has keep_accents
   Space space = Space::fixed;                 ///< what add_prefix_space changes
+  const char* without_space = "never";        ///< the prepend_scheme of marks where add_prefix_space is false
 };
 
 /// The tokenizer of a family of models.
