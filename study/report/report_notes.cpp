@@ -118,15 +118,15 @@ void note_seeds(StudyReport& report) {
     for (const auto& run : arm.runs)
       if (std::ranges::find(other.runs, run.seed, &RunResult::seed) != other.runs.end()) values.push_back(run.value);
     const auto summary = summarize(values);
-    return concat(arm.name, " has ", fixed(summary.mean, decimals_of(report)), " ± ",
-                  fixed(summary.sd, decimals_of(report)));
+    return concat(arm.name, " has ", fixed(summary.mean, decimals_of(report)),
+                  values.size() > 1 ? " ± " + fixed(summary.sd, decimals_of(report)) : "");
   };
   for (const auto& arm : report.arms) {
     const auto seeds = static_cast<size_t>(arm.difference.seeds);
     if (arm.is_baseline || seeds == 0 || seeds == std::max(arm.runs.size(), baseline.runs.size())) continue;
-    report.notes.push_back(concat("the difference of ", arm.name, " is over the ", seeds,
-                                  " seeds that both have, on which ", words_of(baseline, arm), " and ",
-                                  words_of(arm, baseline)));
+    report.notes.push_back(concat("the difference of ", arm.name, " is over the ",
+                                  seeds == 1 ? "one seed" : concat(seeds, " seeds"), " that both have, on which ",
+                                  words_of(baseline, arm), " and ", words_of(arm, baseline)));
   }
 }
 
