@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "core/contains.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
+#include "core/contains.h"
 #include "core/spelling.h"
 
 namespace cloze {

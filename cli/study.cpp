@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "core/contains.h"
 #include "cli/paths.h"
 #include "cli/report_output.h"
 #include "cli/verbs.h"
+#include "core/contains.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/file.h"
