@@ -260,7 +260,8 @@ for page, heading, has in [
     ("docs/objectives.md", "All objectives", choices("objectives.N.kind")),
     ("docs/configs.md", "Optimizers", choices("optimizer.kind")),
     ("docs/models.md", "Configs", [str(path.relative_to(root / "configs"))[:-5] for path in root.glob("configs/*/*.yaml")
-                                   if path.parent.name not in ("studies", "tasks")]),
+                                   if path.parent.name not in ("recipes", "studies", "tasks")]),
+    ("docs/tasks.md", "Recipes", [path.stem for path in root.glob("configs/recipes/*.yaml")]),
     ("docs/tasks.md", "Ready tasks", [path.stem for path in root.glob("configs/tasks/*.yaml")]),
     ("docs/studies.md", "Ready studies", [path.stem for path in root.glob("configs/studies/*.yaml")]),
 ]:

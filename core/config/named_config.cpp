@@ -58,6 +58,16 @@ std::vector<std::string> names_of_configs() {
 
 }  // namespace
 
+std::map<std::string, std::string> shipped_configs(const std::string& folder) {
+  std::map<std::string, std::string> files;
+  const auto roots = config_roots();
+  std::error_code error;
+  for (auto root = roots.rbegin(); root != roots.rend() && *root != "."; ++root)
+    for (const auto& entry : fs::directory_iterator(*root / folder, error))
+      if (entry.path().extension() == ".yaml") files.emplace(entry.path().stem().string(), entry.path().string());
+  return files;
+}
+
 std::string did_you_mean_config(const std::string& name) {
   return did_you_mean(without_ending(name), names_of_configs());
 }

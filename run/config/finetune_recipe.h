@@ -1,8 +1,9 @@
 #pragma once
-// Published recipes of fine-tuning.
+// Published recipes of fine-tuning: files of configs/recipes.
 #include <string>
 #include <vector>
 
+#include "core/config/config_rule.h"
 #include "run/config/config.h"
 
 namespace cloze {
@@ -28,7 +29,7 @@ struct Recipe {
   double classifier_dropout = -1;
 };
 
-/// The names of the recipes, the usual one first.
+/// The names of the recipes, the usual one first, then by the alphabet.
 std::vector<std::string> recipe_names();
 
 /// Values that a recipe searches, each with each, of which those of the best figure on the valid part are taken; empty:
@@ -37,6 +38,12 @@ struct RecipeGrid {
   std::vector<int64_t> batch_sizes{};
   std::vector<double> learning_rates{};
 };
+template <class V>
+void describe(V& v, RecipeGrid& c) {
+  v("batch_sizes", c.batch_sizes, "items of a step", or_none(at_least(1)));
+  v("learning_rates", c.learning_rates, "peaks");
+}
+/// The grid of a recipe; none where no recipe is named. Throws ConfigError as recipe_of.
 RecipeGrid grid_of(const std::string& like);
 
 /// A setting of a grid.
@@ -48,18 +55,9 @@ struct RecipePoint {
 /// The points of a grid in their order, without the values that are overridden by `set`; none where both are.
 std::vector<RecipePoint> points_of(const RecipeGrid& grid, const std::vector<std::string>& set);
 
-/// The numbers of a recipe. Throws ConfigError for another name.
-/// Source: google-research/bert, run_classifier.py, run_squad.py, optimization.py, README.md; google-research/electra,
-/// configure_finetuning.py; facebookresearch/fairseq, examples/roberta/config/finetuning and examples/bart/
-/// README.glue.md; google-research/albert, run_glue.sh; facebookresearch/SpanBERT, README.md, code/run_glue.py;
-/// JonasGeiping/cramming, config/eval/GLUE_sane.yaml; transformers, examples/pytorch/text-classification/README.md;
-/// zihangdai/xlnet, README.md, scripts, run_classifier.py, model_utils.py; AnswerDotAI/ModernBERT,
-/// src/evals/glue_jobs.py, yamls/finetuning/glue; babylm-org/babylm-eval, strict/scripts/eval_finetuning.sh and
-/// strict/evaluation_pipeline/finetune.
-/// Differs: of a grid (grid_of) one point is taken here; fairseq's steps for a task that its files do not have are ten
-/// epochs with a warm-up of 6 %; the layer decay that XLNet's code has for SQuAD is left out, since Adam divides it out
-/// of the gradients again; a last, smaller batch counts by its items, where BERT's and ALBERT's code drop it; and pairs
-/// without an order are trained on in theirs alone, where ELECTRA's code has both.
+/// The numbers of a recipe, from its file in configs/recipes, which names its source and what differs. Of a grid
+/// (grid_of) one point is taken; a last, smaller batch counts by its items. Throws ConfigError for another name, and
+/// for a file that is no recipe.
 Recipe recipe_of(const RecipeQuestion& asked);
 
 }  // namespace cloze

@@ -9,7 +9,8 @@ TEST_CASE("every config of the repository describes itself", "[cli]") {
   int count = 0;
   for (const auto& entry : fs::recursive_directory_iterator(SOURCE_DIR "/configs")) {
     const auto folder = entry.path().parent_path().filename();
-    if (entry.path().extension() != ".yaml" || folder == "studies" || folder == "tasks") continue;
+    const bool is_of_run = folder != "recipes" && folder != "studies" && folder != "tasks";
+    if (entry.path().extension() != ".yaml" || !is_of_run) continue;
     const auto answer = cloze("describe " + entry.path().string() + " --json");
     INFO(entry.path() << "\n" << answer.text);
     CHECK(answer.code == 0);

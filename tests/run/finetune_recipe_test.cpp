@@ -1,10 +1,14 @@
 // Recipes of fine-tuning, by the numbers of their files.
 #include "run/config/finetune_recipe.h"
 
+#include <filesystem>
+
 #include "run/config/schedule_config.h"
 #include "tests/support/catch.h"
+#include "tests/support/temp_dir.h"
 
 using namespace cloze;
+namespace fs = std::filesystem;
 
 TEST_CASE("a recipe has the numbers of its file, by task where the file has them by task", "[run][tasks]") {
   const auto bert = recipe_of({.like = "google-bert", .task = "sst2", .kind = "classification", .model = "bert"});
@@ -190,5 +194,30 @@ TEST_CASE("the recipe of BabyLM has the numbers of its script, and what its prog
 TEST_CASE("a recipe of another name is refused with those that there are", "[run][tasks]") {
   CHECK_THROWS_WITH(recipe_of({.like = "google-bart"}),
                     Catch::Contains("there is no recipe 'google-bart'; did you mean 'google-bert'? the recipes are "
-                                    "google-bert, turc-2019, huggingface"));
+                                    "google-bert, albert, babylm-2026, bart"));
+}
+
+TEST_CASE("what is wrong with a recipe is said with its place, in cases that do not fit too", "[run][tasks]") {
+  const TempDir dir;
+  const struct WorkingFolder {
+    explicit WorkingFolder(const TempDir& folder) : before(fs::current_path()) { fs::current_path(folder.path); }
+    ~WorkingFolder() { fs::current_path(before); }
+    fs::path before;
+  } here(dir);
+  const auto write = [&](const std::string& name, const std::string& text) {
+    dir.write("configs/recipes/" + name + ".yaml", text);
+  };
+  write("key", "epochz: 3\n");
+  write("value", "learning_rate: fast\n");
+  write("case", "epochs: 3\ncases:\n  - {tasks: sst2, set: {optimizer.betta2: 0.9}}\n");
+  write("mine", "epochs: 7\n");
+  write("google-bert", "epochs: 7\n");
+  const auto says = [](const std::string& like, const std::string& sentence) {
+    CHECK_THROWS_WITH(recipe_of({.like = like}), Catch::Contains(sentence));
+  };
+  says("key", "key.yaml:1:1: unknown key 'epochz'; did you mean 'epochs'?");
+  says("value", "value.yaml:1:16: 'learning_rate' must be a number, not 'fast'");
+  says("case", "case.yaml:3:25: unknown key 'optimizer.betta2'; did you mean 'optimizer.beta2'?");
+  CHECK(recipe_of({.like = "mine"}).config.train.budget.epochs == 7);
+  CHECK(recipe_of({.like = "google-bert"}).config.train.budget.epochs == 3);  // that of the program
 }
