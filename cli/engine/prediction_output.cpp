@@ -9,7 +9,6 @@
 #include "core/shown_character.h"
 #include "core/text.h"
 #include "data/reading/byte_source.h"
-#include "data/reading/table_reader.h"
 
 namespace cloze {
 
@@ -58,6 +57,7 @@ PredictionOutput::PredictionOutput(const PredictCommand& command, const std::str
   const bool repeats = is_table && kind != TaskKind::tagging && is_alike;
   if (form_ == Form::csv) separator_ = ',';
   if (repeats) input_.emplace(file);
+  if (repeats) rows_.emplace(input_->name, TableForm{});
   if (is_table && !repeats) text_ = concat("item", separator_, "prediction\n");
   if (form_ == Form::answers) text_ = "{";
 }
@@ -69,15 +69,13 @@ std::string PredictionOutput::cell(const std::string& text) const {
 bool PredictionOutput::read_record() {
   std::string_view line;
   if (!input_->next(line)) return false;
-  if (form_ == Form::csv && record_line_ == 0) separator_ = table_separator(input_->name, line);
   record_line_ = input_->number;
   record_ = names_ = line;
   if (form_ != Form::csv) return true;
-  TableRecord cells;
-  for (cells.add(line, separator_); cells.is_open && input_->next(line); cells.add(line, separator_))
-    record_ += "\n" + std::string(line);
+  while (!rows_->add(line, input_->number) && input_->next(line)) record_ += "\n" + std::string(line);
+  separator_ = rows_->separator();
   names_.clear();
-  for (const auto& name : cells.cells) names_ += name + "\t";
+  for (const auto name : rows_->cells()) names_ += std::string(name) + "\t";
   return true;
 }
 

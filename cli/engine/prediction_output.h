@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "core/file.h"
 #include "data/reading/line_reader.h"
+#include "data/reading/table_reader.h"
 #include "tasks/figures/item_prediction.h"
 #include "tasks/task.h"
 
@@ -45,6 +46,7 @@ class PredictionOutput {
   const Task& task_;
   Form form_;
   std::optional<LineReader> input_{};  ///< the table whose lines are repeated
+  std::optional<TableRows> rows_{};    ///< its rows
   char separator_ = '\t';
   std::string record_{}, names_{};  ///< that was read last, as it stands; its cells with tabs between them
   uint64_t record_line_ = 0;        ///< where it begins

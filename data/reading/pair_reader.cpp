@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "data/reading/text_lines.h"
+#include "data/reading/table_reader.h"
 
 namespace cloze {
 
@@ -58,11 +59,7 @@ void PairReader::read_object(const std::string& where, const nlohmann::json& obj
 /// Reads a line of a table: its two columns, or those of --columns, named in the first line of the file.
 void PairReader::read_columns(const std::string& where, std::string_view line, const Add& add) {
   std::vector<std::string_view> cells;
-  for (size_t begin = 0; begin <= line.size();) {
-    const size_t end = std::min(line.find('\t', begin), line.size());
-    cells.push_back(line.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  split_cells(line, '\t', cells);
   require<DataError>(
       cells.size() > 1, where,
       ": no tab between source and target; write both in one line, or name the other file with --target");
@@ -88,12 +85,10 @@ PairReader::Table PairReader::read_header(const std::string& where, std::vector<
   for (auto& name : cells) name = without_white_space_around(name);
   const auto comma = columns_.find(',');
   const auto find = [&](std::string_view name) {
-    const auto found = std::find(cells.begin(), cells.end(), name);
-    require<DataError>(std::count(cells.begin(), cells.end(), name) < 2, where, ": two columns are named '", name,
-                       "'; give each column a name of its own");
-    require<DataError>(found != cells.end(), where, ": no column is named '", name,
+    const auto found = find_column(cells, name, where);
+    require<DataError>(found.has_value(), where, ": no column is named '", name,
                        "'; --columns takes two names of this first line: ", line);
-    return static_cast<size_t>(found - cells.begin());
+    return *found;
   };
   const Table table{
       .columns = cells.size(), .source = find(columns_.substr(0, comma)), .target = find(columns_.substr(comma + 1))};

@@ -424,7 +424,7 @@ struct DocumentReader::Impl {
   bool take_record(std::string_view line, RawDocument& document) {
     if (!table)
       table = std::make_unique<TableReader>(lines->name, field_of(options, format), format == TextFormat::tsv);
-    if (const auto* text = table->read(line, lines->number)) add_lines(*text, lines->where(), document);
+    if (const auto text = table->read(line, lines->number)) add_lines(*text, lines->where(), document);
     return !document.lines.empty();
   }
 
@@ -446,11 +446,11 @@ struct DocumentReader::Impl {
   }
 
   /// The lines of a text that are not blank.
-  void add_lines(const std::string& text, const std::string& where, RawDocument& document) {
+  void add_lines(std::string_view text, const std::string& where, RawDocument& document) {
     require_no_nul(text, where);
     for (size_t begin = 0; begin <= text.size();) {
       const size_t end = std::min(text.find_first_of("\n\r", begin), text.size());
-      const auto part = std::string_view(text).substr(begin, end - begin);
+      const auto part = text.substr(begin, end - begin);
       if (!is_blank(part)) add(part, document);
       begin = end + 1;
     }

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/spelling.h"
 #include "data/reading/byte_source.h"
 #include "data/reading/text_lines.h"
 
@@ -15,13 +16,14 @@ namespace cloze {
 
 namespace {
 
-constexpr size_t max_record = 16 << 20;
+constexpr size_t most_row_bytes = 64 << 20;
 
 /// The names of columns, as far as they are short.
-std::string list_of(const std::vector<std::string>& names) {
+std::string list_of(const std::vector<std::string_view>& names) {
   constexpr size_t most = 12, longest = 60;
   std::string list;
-  for (size_t i = 0; i < std::min(names.size(), most); ++i) list += (i > 0 ? ", " : "") + names[i].substr(0, longest);
+  for (size_t i = 0; i < std::min(names.size(), most); ++i)
+    list += (i > 0 ? ", " : "") + std::string(names[i].substr(0, longest));
   return names.size() > most ? list + ", ..." : list;
 }
 
@@ -37,26 +39,46 @@ std::string without_quotes(std::string_view cell) {
   return text;
 }
 
-/// The cells of a line between tabs.
-std::vector<std::string> tab_cells(std::string_view line) {
-  std::vector<std::string> cells;
-  for (size_t at = 0; at <= line.size();) {
-    const size_t end = std::min(line.find('\t', at), line.size());
-    cells.push_back(without_quotes(line.substr(at, end - at)));
-    at = end + 1;
-  }
-  return cells;
+/// Throws DataError for a cell whose quotes do not end.
+[[noreturn]] void fail_open(const std::string& where) {
+  fail<DataError>(where, ": a cell in quotes does not end; close its quotes, or double those inside of it");
 }
 
 }  // namespace
 
-void TableRecord::add(std::string_view line, char separator) {
+bool TableRows::add(std::string_view line, uint64_t number) {
+  const bool begins = !is_open_;
+  if (separator_ == 0) separator_ = quotes_ == TableQuotes::are_text ? '\t' : table_separator(name_, line);
+  if (begins) {
+    line_ = number;
+    bytes_ = 0;
+    unquoted_.clear();
+    goes_on_ = false;
+  }
+  bytes_ += line.size();
+  if (bytes_ > most_row_bytes) fail_open(where());
+  cells_.clear();
+  if (begins && separator_ == '\t' && quotes_ != TableQuotes::enclose) {
+    split_cells(line, separator_, cells_);
+    if (quotes_ == TableQuotes::are_text) return true;
+  }
+  if (begins && !cells_.empty() && cells_.size() == width_)
+    for (const auto cell : cells_) unquoted_.push_back(without_quotes(cell));
+  else
+    add_unquoted(line);
+  cells_.assign(unquoted_.begin(), unquoted_.end());
+  if (!is_open_ && width_ == 0) width_ = cells_.size();
+  return !is_open_;
+}
+
+/// Appends the cells of a line, the first of which may be open.
+void TableRows::add_unquoted(std::string_view line) {
   size_t at = 0;
   const auto read_quoted = [&] {
-    auto& cell = cells.back();
-    for (is_open = true; at < line.size(); ++at) {
+    auto& cell = unquoted_.back();
+    for (is_open_ = true; at < line.size(); ++at) {
       if (line[at] == '"' && (at + 1 == line.size() || line[at + 1] != '"')) {
-        is_open = false;
+        is_open_ = false;
         ++at;
         return;
       }
@@ -65,30 +87,30 @@ void TableRecord::add(std::string_view line, char separator) {
     }
   };
   const auto read_rest = [&] {  // of a cell, past its separator
-    const size_t end = std::min(line.find(separator, at), line.size());
-    cells.back() += line.substr(at, end - at);
+    const size_t end = std::min(line.find(separator_, at), line.size());
+    unquoted_.back() += line.substr(at, end - at);
     at = end + 1;
   };
   const auto read_after_quotes = [&] {
-    const auto after = line.substr(at, line.find(separator, at) - at);
-    if (!goes_on && !is_blank(after)) {
-      goes_on = true;
-      has_backslash = cells.back().ends_with('\\');
+    const auto after = line.substr(at, line.find(separator_, at) - at);
+    if (!goes_on_ && !is_blank(after)) {
+      goes_on_ = true;
+      has_backslash_ = unquoted_.back().ends_with('\\');
     }
     read_rest();
   };
-  if (is_open) {
-    cells.back() += '\n';
+  if (is_open_) {
+    unquoted_.back() += '\n';
     read_quoted();
-    if (is_open) return;
+    if (is_open_) return;
     read_after_quotes();
   }
   while (at <= line.size()) {
-    cells.emplace_back();
+    unquoted_.emplace_back();
     if (at < line.size() && line[at] == '"') {
       ++at;
       read_quoted();
-      if (is_open) return;
+      if (is_open_) return;
       read_after_quotes();
     } else {
       read_rest();
@@ -96,19 +118,41 @@ void TableRecord::add(std::string_view line, char separator) {
   }
 }
 
-std::string fault_of_quotes(const TableRecord& record) {
-  if (!record.goes_on) return "";
+void TableRows::end() const {
+  if (is_open_) fail_open(where());
+}
+
+std::string TableRows::where() const { return concat(name_, ":", line_); }
+
+std::string TableRows::fault() const {
+  if (!goes_on_) return "";
   return concat(": text follows the closing quote of a cell; ",
-                record.has_backslash
-                    ? "quotes are doubled inside of cells, not written after a backslash: pandas writes "
-                      "the table anew, read_csv(FILE, escapechar=\"\\\\\").to_csv(OTHER, index=False)"
-                    : "double the quotes inside of it (RFC 4180)");
+                has_backslash_ ? "quotes are doubled inside of cells, not written after a backslash: pandas writes "
+                                 "the table anew, read_csv(FILE, escapechar=\"\\\\\").to_csv(OTHER, index=False)"
+                               : "double the quotes inside of it (RFC 4180)");
+}
+
+void split_cells(std::string_view line, char separator, std::vector<std::string_view>& cells) {
+  for (size_t at = 0; at <= line.size();) {
+    const size_t end = std::min(line.find(separator, at), line.size());
+    cells.push_back(line.substr(at, end - at));
+    at = end + 1;
+  }
+}
+
+std::optional<size_t> find_column(const std::vector<std::string_view>& names, std::string_view name,
+                                  const std::string& where) {
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) return std::nullopt;
+  require<DataError>(std::find(found + 1, names.end(), name) == names.end(), where, ": two columns are named '",
+                     shortened(std::string(name)), "'; give each column a name of its own");
+  return static_cast<size_t>(found - names.begin());
 }
 
 std::vector<std::string> table_cells(std::string_view line, char separator) {
-  TableRecord record;
-  record.add(line, separator);
-  return std::move(record.cells);
+  TableRows rows("", {.separator = separator});
+  rows.add(line, 1);
+  return {rows.cells().begin(), rows.cells().end()};
 }
 
 char table_separator(const std::string& name, std::string_view first) {
@@ -128,52 +172,28 @@ bool is_named_table(const std::string& name) {
   return plain.ends_with(".csv") || plain.ends_with(".tsv");
 }
 
-std::string TableReader::where() const { return concat(name_, ":", first_line_); }
-
-const std::string* TableReader::read(std::string_view line, uint64_t number) {
-  if (separator_ == 0) separator_ = table_separator(name_, line);
-  if (!record_.is_open) {
-    if (line.empty()) return nullptr;
-    record_ = {};
-    record_bytes_ = 0;
-    first_line_ = number;
-  }
-  // In tables of tabs quotes are seldom marks, and belong to the text where the line has all cells without them.
-  auto cells = separator_ == '\t' && !record_.is_open ? tab_cells(line) : std::vector<std::string>();
-  if (columns_ > 0 && cells.size() == columns_)
-    record_.cells = std::move(cells);
-  else
-    record_.add(line, separator_);
-  record_bytes_ += line.size();
-  require<DataError>(record_bytes_ <= max_record, where(),
-                     ": a cell in quotes does not end in 16 MB; close its quotes, or double those inside of it");
-  if (record_.is_open) return nullptr;
+std::optional<std::string_view> TableReader::read(std::string_view line, uint64_t number) {
+  if ((line.empty() && !rows_.is_open()) || !rows_.add(line, number)) return std::nullopt;
   if (columns_ == 0) {
     read_names();
-    return nullptr;
+    return std::nullopt;
   }
-  const auto fault = separator_ == '\t' ? "" : fault_of_quotes(record_);
-  require<DataError>(fault.empty(), where(), fault);
-  require<DataError>(record_.cells.size() == columns_, where(), ": has ", record_.cells.size(),
+  const auto fault = rows_.separator() == '\t' ? "" : rows_.fault();
+  require<DataError>(fault.empty(), rows_.where(), fault);
+  require<DataError>(rows_.cells().size() == columns_, rows_.where(), ": has ", rows_.cells().size(),
                      " cells, the file's first line has ", columns_,
                      "; write the same number in every record, cells with separators in quotes");
-  return &record_.cells[at_];
+  return rows_.cells()[at_];
 }
 
 void TableReader::read_names() {
-  auto& names = record_.cells;
-  for (auto& name : names) name = std::string(without_white_space_around(name));
-  const auto found = std::find(names.begin(), names.end(), column_);
-  require<DataError>(found != names.end(), where(), ": no column is named '", column_,
+  auto names = rows_.cells();
+  for (auto& name : names) name = without_white_space_around(name);
+  const auto found = find_column(names, column_, rows_.where());
+  require<DataError>(found.has_value(), rows_.where(), ": no column is named '", column_,
                      "'; name the column of the text with --field, one of ", list_of(names));
-  require<DataError>(std::count(names.begin(), names.end(), column_) == 1, where(), ": two columns are named '",
-                     column_, "'; give each column a name of its own");
   columns_ = names.size();
-  at_ = static_cast<size_t>(found - names.begin());
-}
-
-void TableReader::end() const {
-  require<DataError>(!record_.is_open, where(), ": a cell in quotes does not end; close its quotes");
+  at_ = *found;
 }
 
 namespace fs = std::filesystem;

@@ -23,8 +23,8 @@ inline bool is_blank(std::string_view line) { return past_white_space(line) == l
 bool has_visible_text(std::string_view text);
 
 /// Throws DataError for a NUL, which strings of JSON may contain, unlike lines of a file.
-inline void require_no_nul(const std::string& text, const std::string& where) {
-  require<DataError>(text.find('\0') == std::string::npos, where, ": the text contains a NUL; remove it");
+inline void require_no_nul(std::string_view text, const std::string& where) {
+  require<DataError>(text.find('\0') == text.npos, where, ": the text contains a NUL; remove it");
 }
 
 }  // namespace cloze

@@ -52,30 +52,26 @@ CsvTable parse_csv(std::string_view text, const std::string& file) {
   CsvTable table{.file = file, .columns = {}, .rows = {}, .lines = {}};
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);                    // byte order mark
   const char line_end = text.find('\n') == std::string_view::npos ? '\r' : '\n';  // that of old Macintosh files
-  TableRecord record;
-  uint64_t number = 0, first = 0;  // of the line, and of the first one of the record
+  TableRows rows(file, {.separator = ','});
+  uint64_t number = 0;
   for (size_t at = 0; at < text.size();) {
     const auto line = text.substr(at, std::min(text.find(line_end, at), text.size()) - at);
     at += line.size() + 1;
     ++number;
-    if (!record.is_open) {
-      if (line.empty() || line == "\r") continue;
-      record = {};
-      first = number;
-    }
-    record.add(line, ',');
-    if (record.is_open) continue;
-    if (record.cells.back().ends_with('\r')) record.cells.back().pop_back();
+    if (!rows.is_open() && (line.empty() || line == "\r")) continue;
+    if (!rows.add(line, number)) continue;
+    std::vector<std::string> cells(rows.cells().begin(), rows.cells().end());
+    if (cells.back().ends_with('\r')) cells.back().pop_back();
     if (table.columns.empty()) {
-      table.columns = record.cells;
+      table.columns = std::move(cells);
       continue;
     }
-    require<DataError>(record.cells.size() == table.columns.size(), file, ":", first, ": has ", record.cells.size(),
-                       " of the ", table.columns.size(), " fields of the header; the file may be cut");
-    table.rows.push_back(std::move(record.cells));
-    table.lines.push_back(first);
+    require<DataError>(cells.size() == table.columns.size(), rows.where(), ": has ", cells.size(), " of the ",
+                       table.columns.size(), " fields of the header; the file may be cut");
+    table.rows.push_back(std::move(cells));
+    table.lines.push_back(rows.line());
   }
-  require<DataError>(!record.is_open, file, ":", first, ": a quote begins here and does not end; the file may be cut");
+  require<DataError>(!rows.is_open(), rows.where(), ": a quote begins here and does not end; the file may be cut");
   require<DataError>(!table.columns.empty(), file, ": is empty; a table begins with a line of column names");
   return table;
 }

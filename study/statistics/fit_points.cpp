@@ -13,6 +13,9 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "core/text.h"
+#include "data/reading/line_reader.h"
+#include "data/reading/text_lines.h"
+#include "data/reading/table_reader.h"
 #include "run/config/load_config.h"
 #include "study/execution/runs.h"
 #include "study/report/report.h"
@@ -26,61 +29,20 @@ using nlohmann::json;
 
 constexpr uint64_t most_file_bytes = uint64_t{64} << 20;
 
-/// A record of a CSV file and the line on which it begins.
-struct Record {
-  size_t line = 0;
-  std::vector<std::string> cells{};
-};
-
-std::string trimmed(const std::string& text) {
-  const auto first = text.find_first_not_of(" \t\r");
-  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
-/// The records of a text; cells in quotes may hold commas, line breaks and doubled quotes. Empty lines are skipped.
-std::vector<Record> records_of(const std::string& text) {
-  std::vector<Record> records;
-  Record record{.line = 1};
-  std::string cell;
-  bool quoted = false;
-  size_t line = 1;
-  const auto end_record = [&] {
-    record.cells.push_back(trimmed(std::exchange(cell, "")));
-    if (record.cells.size() > 1 || !record.cells[0].empty()) records.push_back(record);
-    record = {.line = line};
-  };
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    line += c == '\n' ? 1 : 0;
-    if (c == '"') {
-      if (quoted && i + 1 < text.size() && text[i + 1] == '"')
-        cell += text[++i];
-      else
-        quoted = !quoted;
-    } else if (quoted || (c != ',' && c != '\n')) {
-      cell += c;
-    } else if (c == ',') {
-      record.cells.push_back(trimmed(std::exchange(cell, "")));
-    } else {
-      end_record();
-    }
-  }
-  end_record();
-  return records;
-}
-
 /// The index of a column. `option` names it on the command line.
-size_t column_of(const std::string& path, const Record& head, const std::string& name, const char* option) {
-  const auto found = std::find(head.cells.begin(), head.cells.end(), name);
-  const auto near = did_you_mean(name, head.cells);
-  require<DataError>(found != head.cells.end(), path, ": has no column '", name, "'", near, near.empty() ? "; " : " ",
-                     "its columns are ", listed(head.cells), "; name one with ", option);
-  return static_cast<size_t>(found - head.cells.begin());
+size_t column_of(const std::string& path, const std::vector<std::string>& head, const std::string& name,
+                 const char* option) {
+  const auto found = std::find(head.begin(), head.end(), name);
+  const auto near = did_you_mean(name, head);
+  require<DataError>(found != head.end(), path, ": has no column '", name, "'", near, near.empty() ? "; " : " ",
+                     "its columns are ", listed(head), "; name one with ", option);
+  return static_cast<size_t>(found - head.begin());
 }
 
 /// Refuses a text, whose first line names none of the columns of a table.
-void check_is_table(const std::string& path, const Record& head, const std::vector<std::string>& wanted) {
-  const auto has_column = [&](const auto& name) { return contains(head.cells, name); };
+void check_is_table(const std::string& path, const std::vector<std::string>& head,
+                    const std::vector<std::string>& wanted) {
+  const auto has_column = [&](const auto& name) { return contains(head, name); };
   require<DataError>(fs::path(path).extension() == ".csv" || std::any_of(wanted.begin(), wanted.end(), has_column),
                      path, ": is not a table of runs, whose first line would name the columns ", listed(wanted),
                      "; give a CSV file, a study or runs that are finished");
@@ -108,7 +70,9 @@ double elements_of(const json& tensor, const std::string& path, const std::strin
 
 /// Parameters of a checkpoint, from the header of its weights: 8 bytes with the length of a JSON text, and that text.
 double parameters_of(const std::string& run, SizeCount count) {
-  const auto path = run + "/" + trimmed(read_text(run + "/latest", 4096).substr(0, 13)) + "/weights.safetensors";
+  const auto path = run + "/" +
+                    std::string(without_white_space_around(read_text(run + "/latest", 4096).substr(0, 13))) +
+                    "/weights.safetensors";
   std::ifstream in;
   std::error_code unknown;
   if (fs::is_regular_file(path, unknown)) in.open(path, std::ios::binary);
@@ -173,9 +137,18 @@ json fields_of(const std::string& path) {
 }  // namespace
 
 std::vector<ScalingPoint> read_points(const std::string& path, const PointColumns& columns) {
-  const auto records = records_of(read_text(path, most_file_bytes));
-  require<DataError>(!records.empty(), path, ": is empty; its first line names the columns");
-  const auto& head = records.front();
+  LineReader lines(path, LoneReturn::ends_if_no_feeds, most_file_bytes);
+  TableRows rows(path, {.separator = ','});
+  const auto next = [&] {
+    std::vector<std::string> cells;
+    for (std::string_view line; cells.empty() && lines.next(line);)
+      if ((rows.is_open() || !is_blank(line)) && rows.add(line, lines.number))
+        for (const auto cell : rows.cells()) cells.emplace_back(without_white_space_around(cell));
+    rows.end();
+    return cells;
+  };
+  const auto head = next();
+  require<DataError>(!head.empty(), path, ": is empty; its first line names the columns");
   const bool by_flops = !columns.flops.empty();
   const auto& amount = by_flops ? columns.flops : columns.tokens;
   check_is_table(path, head, {columns.size, amount, columns.loss});
@@ -183,16 +156,13 @@ std::vector<ScalingPoint> read_points(const std::string& path, const PointColumn
              second = column_of(path, head, amount, by_flops ? "--flops" : "--tokens or --flops"),
              loss = column_of(path, head, columns.loss, "--loss");
   std::vector<ScalingPoint> points;
-  for (size_t i = 1; i < records.size(); ++i) {
-    const auto& cells = records[i].cells;
-    const auto where = concat(path, ":", records[i].line);
-    require<DataError>(cells.size() == head.cells.size(), where, ": has ", cells.size(), " cells, the first line has ",
-                       head.cells.size());
-    ScalingPoint point{.name = where};
-    point.size = positive_cell(where, columns.size, cells[size]);
-    point.tokens = positive_cell(where, amount, cells[second]) / (by_flops ? 6 * point.size : 1);
-    point.loss = positive_cell(where, columns.loss, cells[loss]);
-    points.push_back(point);
+  for (auto cells = next(); !cells.empty(); cells = next()) {
+    require<DataError>(cells.size() == head.size(), rows.where(), ": has ", cells.size(), " cells, the first line has ",
+                       head.size());
+    auto& point = points.emplace_back(ScalingPoint{.name = rows.where()});
+    point.size = positive_cell(point.name, columns.size, cells[size]);
+    point.tokens = positive_cell(point.name, amount, cells[second]) / (by_flops ? 6 * point.size : 1);
+    point.loss = positive_cell(point.name, columns.loss, cells[loss]);
   }
   return points;
 }

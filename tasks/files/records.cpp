@@ -30,69 +30,37 @@ std::optional<int64_t> column_position(const std::string& name) {
   return position;
 }
 
-/// Lines of a table, each with its cells.
-class TableLines {
+/// The rows of a table.
+class TableFile {
  public:
-  TableLines(const std::string& file, TaskFormat format) : lines_(file), format_(format) {}
-  /// The next record, valid until the next call.
+  TableFile(const std::string& file, TaskFormat format)
+      : lines_(file), rows_(lines_.name, {format == TaskFormat::csv ? TableQuotes::enclose : TableQuotes::are_text}) {}
+  /// Appends the cells of the next row, valid until the next call; false at the end.
   bool next(std::vector<std::string_view>& cells, bool skips_empty) {
-    std::string_view line;
-    do {
-      if (!lines_.next(line)) return false;
-    } while (skips_empty && line.empty());
-    first_line_ = lines_.number;
-    bad_byte_.reset();
-    check_utf8(line);
-    if (format_ == TaskFormat::csv)
-      add_quoted(line, cells);
-    else
-      add_tabs(line, cells);
-    if (bad_byte_) fail_not_utf8(*bad_byte_, bad_place_);
+    std::string bad_place;
+    size_t bad_byte = std::string_view::npos;  // the first of the row that is not UTF-8
+    for (std::string_view line;;) {
+      if (!lines_.next(line)) {
+        rows_.end();
+        return false;
+      }
+      if (skips_empty && line.empty() && !rows_.is_open()) continue;
+      if (bad_place.empty() && (bad_byte = find_invalid_utf8(line)) != line.npos) bad_place = lines_.where();
+      if (rows_.add(line, lines_.number)) break;
+    }
+    if (const auto fault = rows_.fault(); !fault.empty())
+      fail<BadLine>(where(), fault, ", or leave such lines out with --skip-bad");
+    if (!bad_place.empty()) fail_not_utf8(bad_byte, bad_place);
+    cells.insert(cells.end(), rows_.cells().begin(), rows_.cells().end());
     return true;
   }
-  std::string where() const { return concat(lines_.name, ":", first_line_); }
-  uint64_t line() const { return first_line_; }
+  std::string where() const { return rows_.where(); }
+  uint64_t line() const { return rows_.line(); }
   const std::string& name() const { return lines_.name; }
 
  private:
-  static void add_tabs(std::string_view line, std::vector<std::string_view>& cells) {
-    for (size_t at = 0; at <= line.size();) {
-      const size_t end = std::min(line.find('\t', at), line.size());
-      cells.push_back(line.substr(at, end - at));
-      at = end + 1;
-    }
-  }
-  /// Notes the first byte of a record that is not UTF-8, which is refused where all of its lines have been read.
-  void check_utf8(std::string_view line) {
-    const auto bad = find_invalid_utf8(line);
-    if (bad_byte_ || bad == line.npos) return;
-    bad_byte_ = bad;
-    bad_place_ = lines_.where();
-  }
-  void add_quoted(std::string_view line, std::vector<std::string_view>& cells) {
-    if (separator_ == 0) separator_ = table_separator(lines_.name, line);
-    record_ = {};
-    record_.add(line, separator_);
-    for (uint64_t bytes = 0; record_.is_open;) {
-      const bool goes_on = lines_.next(line);
-      bytes += line.size();
-      if (!goes_on || bytes > most_text_bytes)
-        fail<DataError>(where(), ": a cell in quotes does not end; close its quotes, or double those inside of it");
-      check_utf8(line);
-      record_.add(line, separator_);
-    }
-    if (const auto fault = fault_of_quotes(record_); !fault.empty())
-      fail<BadLine>(where(), fault, ", or leave such lines out with --skip-bad");
-    cells.insert(cells.end(), record_.cells.begin(), record_.cells.end());
-  }
-
   LineReader lines_;
-  TaskFormat format_;
-  TableRecord record_{};
-  char separator_ = 0;  // 0: no line has been read
-  uint64_t first_line_ = 0;
-  std::optional<size_t> bad_byte_{};
-  std::string bad_place_{};
+  TableRows rows_;
 };
 
 /// Tables whose lines stand side by side, as paste(1) has them.
@@ -184,12 +152,8 @@ class TableRecords final : public RecordReader {
   }
 
   std::optional<size_t> find(const ColumnName& column) const {
-    const auto named = std::find(line_.begin(), line_.end(), column.name);
-    if (names_columns_ && named != line_.end()) {
-      require<DataError>(std::find(named + 1, line_.end(), column.name) == line_.end(), where(),
-                         ": two columns are named '", shortened(column.name), "'; give each a name of its own");
-      return static_cast<size_t>(named - line_.begin());
-    }
+    if (names_columns_)
+      if (const auto named = find_column(line_, column.name, where())) return named;
     const auto position = column_position(column.name);
     const auto size = static_cast<int64_t>(count_);
     if (position && *position >= -size && *position < size)
@@ -206,7 +170,7 @@ class TableRecords final : public RecordReader {
   }
 
   RecordSource source_;
-  std::vector<TableLines> tables_;
+  std::vector<TableFile> tables_;
   bool names_columns_ = false;
   bool holds_first_ = false;  // the first line was read to count its cells, and is a record
   size_t count_ = 0;

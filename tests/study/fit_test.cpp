@@ -242,6 +242,8 @@ TEST_CASE("a table that cannot be read says where", "[study][fit]") {
   refused("size,tokens,loss\n1,nan,3\n", ":2: tokens is 'nan', which is not a number");
   refused("size,tokens,loss\n-1,2,3\n", ":2: size is -1; it must be above 0");
   refused("size,tokens,loss\n1,2\n", ":2: has 2 cells, the first line has 3");
+  refused("size,tokens,loss\n1,2,3\n1,2,\"3\n1,2,3\n",
+          ":3: a cell in quotes does not end; close its quotes, or double those inside of it");
 }
 
 TEST_CASE("points of runs count the parameters of their weights", "[study][fit]") {

@@ -31,7 +31,7 @@ TEST_CASE("a table that lacks a column, or cells of a line, is refused with the 
       part_fault(named_columns, "sentence\tmark\na\tb\n"),
       Contains("t.tsv:1: no column is named 'text'; its first line has sentence, mark, and columns without names"));
   CHECK_THAT(part_fault(named_columns, "text\ttext\tlabel\n"),
-             Contains("two columns are named 'text'; give each a name"));
+             Contains("two columns are named 'text'; give each column a name"));
   CHECK(part_fault(named_columns, "text\u00A0\t label\na\tx\nb\ty\n").empty());  // names without white space around
   CHECK(part_fault(named_columns, "text\tlabel\na\tx\nb\ty\tz\n") ==
         "t.tsv:3: has 3 cells, the line of names has 2; write the same number in every line, or leave such lines out "
