@@ -4,7 +4,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 PACKAGES="build-essential cmake ninja-build pkg-config python3 python3-venv libsentencepiece-dev libyaml-cpp-dev libcli11-dev
-  libspdlog-dev nlohmann-json3-dev libxxhash-dev libutf8proc-dev libonig-dev libboost-math-dev liblbfgs-dev zlib1g-dev liblzma-dev libgoogle-perftools-dev catch2 ccache mold"
+  libspdlog-dev nlohmann-json3-dev libxxhash-dev libutf8proc-dev libonig-dev libboost-math-dev liblbfgs-dev libeigen3-dev libcminpack-dev
+  zlib1g-dev liblzma-dev libgoogle-perftools-dev catch2 ccache mold"
 TORCH_VERSION=2.13.0
 CLANG_FORMAT_VERSION=23.1.5
 ARROW_VERSION=26.0.1

@@ -26,10 +26,8 @@ using Residuals = std::function<void(std::span<const double> parameters, std::sp
 /// The parameters that minimise the sum of squared residuals near `start`; none if no minimum was found within
 /// `max_evaluations` evaluations of the residuals.
 ///
-/// The trust-region form with scaled parameters, finite forward differences and the tolerances of
-/// scipy.optimize.curve_fit without bounds (1.49012e-8 on the sum of squares and on the parameters), so that it takes
-/// the same steps. Source: Moré 1978, "The Levenberg-Marquardt algorithm: implementation and theory"; MINPACK's lmdif
-/// says the same in Fortran.
+/// MINPACK's lmdif with the arguments of scipy.optimize.curve_fit without bounds, so that it takes the same steps.
+/// Source: Moré 1978, "The Levenberg-Marquardt algorithm: implementation and theory".
 std::optional<std::vector<double>> levenberg_marquardt(const Residuals& residuals, size_t count,
                                                        std::vector<double> start, int max_evaluations);
 
