@@ -56,14 +56,25 @@ class Quotations {
   bool escaped_ = false;
 };
 
-/// Rejects input that is unsafe for a YAML parser: binary content and unbounded nesting.
+/// White space of Unicode, of some width or none, that YAML takes for letters.
+constexpr std::array<std::string_view, 12> other_spaces = {"\u00A0", "\u2002", "\u2003", "\u2007", "\u2009", "\u200A",
+                                                           "\u200B", "\u2028", "\u2029", "\u202F", "\u3000", "\uFEFF"};
+
+bool begins_with_other_space(std::string_view text) {
+  return std::ranges::any_of(other_spaces, [&](std::string_view space) { return text.starts_with(space); });
+}
+
+/// Rejects input that is unsafe for a YAML parser: binary content, unbounded nesting, and white space that it reads as
+/// text.
 void check_text(const std::string& text, const std::string& name) {
   check_config_size(text.size(), name);
   const bool is_wide = text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF");
   require<ConfigError>(!is_wide, name, ": is UTF-16; save it as UTF-8");
   Quotations quotations;
+  const std::string_view whole = text, mark = "\uFEFF";  // a byte order mark
   int line = 1, column = 0, open = 0;
-  for (const char c : text) {
+  for (size_t at = whole.starts_with(mark) ? mark.size() : 0; at < whole.size(); ++at) {
+    const char c = whole[at];
     ++column;
     if (c == '\n') {
       ++line;
@@ -77,6 +88,9 @@ void check_text(const std::string& text, const std::string& name) {
     if (c == ']' || c == '}') --open;
     require<ConfigError>(open <= max_config_depth, location(name, line, column), ": brackets are nested deeper than ",
                          max_config_depth, "; flatten them");
+    require<ConfigError>(!begins_with_other_space(whole.substr(at)), location(name, line, column),
+                         ": an invisible character that YAML takes for a letter; replace it by a space, or put the "
+                         "text in quotes");
   }
 }
 
@@ -177,78 +191,10 @@ void check_indentation(const std::string& text, const std::string& name, int las
                        ": a tab indents this line, and YAML is indented by spaces; replace it by spaces");
 }
 
-/// White space of Unicode, of some width or none, that YAML takes for letters.
-constexpr std::array<std::string_view, 12> other_spaces = {"\u00A0", "\u2002", "\u2003", "\u2007", "\u2009", "\u200A",
-                                                           "\u200B", "\u2028", "\u2029", "\u202F", "\u3000", "\uFEFF"};
-
-/// The bytes of such white space where `text` begins; 0 for none.
-size_t other_space_at(std::string_view text) {
-  for (const auto space : other_spaces)
-    if (text.starts_with(space)) return space.size();
-  return 0;
-}
-
-/// The part of a line before its byte `at`, without white space at its end.
-std::string_view part_before(std::string_view line, size_t at) {
-  line = line.substr(0, at);
-  const auto ends_in = [&](std::string_view space) { return line.ends_with(space); };
-  for (;;) {
-    const auto* other = std::find_if(other_spaces.begin(), other_spaces.end(), ends_in);
-    if (other == other_spaces.end() && !line.ends_with(' ')) return line;
-    line.remove_suffix(other == other_spaces.end() ? 1 : other->size());
-  }
-}
-
-/// The part of a line from its byte `at` on, without white space at its beginning.
-std::string_view part_from(std::string_view line, size_t at) {
-  while (at < line.size()) {
-    const auto bytes = line[at] == ' ' ? 1 : other_space_at(line.substr(at));
-    if (bytes == 0) break;
-    at += bytes;
-  }
-  return line.substr(at);
-}
-
-/// Whether YAML has a space, not a letter, between two parts of a line: at its ends, after the dash of an element and
-/// the colon of a key, and in brackets beside them and commas.
-bool has_space_between(std::string_view before, std::string_view after, bool in_brackets) {
-  constexpr std::string_view of_keys = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.- \"'";
-  if (after.empty() || after.front() == '#' || before.find_first_not_of("- ") == before.npos) return true;
-  const std::string_view begins = "{[,", ends = "}],";
-  if (in_brackets && (begins.find(before.back()) != begins.npos || ends.find(after.front()) != ends.npos)) return true;
-  if (before.back() != ':') return false;
-  const auto other = before.substr(0, before.size() - 1).find_last_not_of(of_keys);
-  return other == before.npos || (in_brackets && begins.find(before[other]) != begins.npos);
-}
-
-/// Refuses other white space there.
-void check_spaces(const std::string& text, const std::string& name) {
-  Quotations quotations;
-  std::istringstream lines(text);
-  int line = 0, open = 0;
-  for (std::string one; std::getline(lines, one); quotations.contains('\n')) {
-    ++line;
-    if (one.ends_with('\r')) one.pop_back();
-    if (line == 1 && one.starts_with("\uFEFF")) one.erase(0, 3);  // a byte order mark
-    for (size_t at = 0, passed = 0; at < one.size(); ++at) {
-      if (quotations.contains(one[at])) continue;
-      if (one[at] == '[' || one[at] == '{') ++open;
-      if (one[at] == ']' || one[at] == '}') --open;
-      if (at < passed || other_space_at(std::string_view(one).substr(at)) == 0) continue;
-      const auto after = part_from(one, at);
-      require<ConfigError>(!has_space_between(part_before(one, at), after, open > 0),
-                           location(name, line, static_cast<int>(at) + 1),
-                           ": an invisible character that YAML takes for a letter; replace it by a space");
-      passed = one.size() - after.size();
-    }
-  }
-}
-
 }  // namespace
 
 ConfigNode parse_config(const std::string& text, const std::string& name) {
   check_text(text, name);
-  check_spaces(text, name);
   try {
     check_documents(text, name);
     return Converter{name}.convert(YAML::Load(text), location(name, 1, 1), 0);
