@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "run/config/finetune_recipe.h"
+#include "finetune/finetune_recipe.h"
 #include "study/plan/task_plan.h"
 #include "tasks/task.h"
 

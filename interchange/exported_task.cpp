@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "core/spelling.h"
 #include "core/text.h"
+#include "finetune/chosen.h"
 #include "run/moved.h"
 #include "run/records/task_summary.h"
 #include "tasks/figures/floors.h"
@@ -99,9 +100,9 @@ std::vector<ReadingNote> reading_notes(const LoadedRun& run, const TaskConfig& t
       notes.push_back({concat("Texts had the form ", shortened(*written),
                               "; pipelines put no columns and no words together, so give them such texts."),
                        true});
-  if (task.kind == TaskKind::spans && run.state.no_answer_threshold != 0)
+  if (task.kind == TaskKind::spans && chosen_on_valid(run.state).no_answer_threshold != 0)
     notes.push_back({concat("A question has no answer where the score of none is above that of the best answer by ",
-                            "more than ", digits(run.state.no_answer_threshold, 5), "."),
+                            "more than ", digits(chosen_on_valid(run.state).no_answer_threshold, 5), "."),
                      true});
   return notes;
 }

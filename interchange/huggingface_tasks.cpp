@@ -7,9 +7,9 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "core/text.h"
+#include "finetune/task_kinds.h"
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface/json_file.h"
-#include "objectives/task_heads/task_heads.h"
 
 namespace cloze {
 
@@ -20,8 +20,8 @@ using nlohmann::json;
 
 namespace {
 
-/// The options of the one objective that is a head of a task, or null.
-const TaskHeadTerms* head_in(const RunConfig& run, TaskKind& task) {
+/// The one objective that is a head of a task, or null.
+const TaskHead* head_in(const RunConfig& run, TaskKind& task) {
   return run.objectives.size() == 1 ? task_head_of(run.objectives[0], &task) : nullptr;
 }
 
@@ -101,19 +101,6 @@ std::string kind_of_texts(const json& config, size_t labels, const std::string& 
   return found->second;
 }
 
-ObjectiveConfig with(const std::string& kind, const TaskHeadTerms& terms) {
-  const auto make = [&](auto config) -> ObjectiveConfig {
-    static_cast<TaskHeadTerms&>(config) = terms;
-    return config;
-  };
-  if (kind == MultilabelConfig::kind) return make(MultilabelConfig{});
-  if (kind == RegressionConfig::kind) return make(RegressionConfig{});
-  if (kind == TaggingConfig::kind) return make(TaggingConfig{});
-  if (kind == SpansConfig::kind) return make(SpansConfig{});
-  if (kind == ChoiceConfig::kind) return make(ChoiceConfig{});
-  return make(ClassificationConfig{});
-}
-
 bool is_of_texts(TaskKind task) { return reads_texts(task) && task != TaskKind::choice; }
 bool has_names(TaskKind task) {
   return task == TaskKind::tagging || (is_of_texts(task) && task != TaskKind::regression);
@@ -168,14 +155,14 @@ void read_task_head(const json& config, const Family& family, RunConfig& run, co
                          "'; 'cls' and 'mean' can be imported");
     if (pooling == "mean") terms.head = HeadDesign::mean;
   }
-  run.objectives = {with(kind, terms)};
+  run.objectives = {task_head_objective(kind, terms)};
 }
 
 void write_task_head(json& config, const Family& family, const RunConfig& run) {
   TaskKind task{};
   const auto* terms = head_in(run, task);
   if (!terms) return;
-  const auto names = terms->labels.empty() ? numbered_labels(outputs_of(task, *terms)) : terms->labels;
+  const auto names = terms->labels.empty() ? numbered_labels(terms->outputs()) : terms->labels;
   json id2label = json::object(), label2id = json::object();
   for (size_t i = 0; i < names.size(); ++i) {
     id2label[std::to_string(i)] = names[i];
@@ -187,9 +174,9 @@ void write_task_head(json& config, const Family& family, const RunConfig& run) {
   if (task == TaskKind::classification) config["problem_type"] = "single_label_classification";
   if (task == TaskKind::multilabel) config["problem_type"] = "multi_label_classification";
   if (task == TaskKind::regression) config["problem_type"] = "regression";
-  const double dropout = head_of(*terms, task, run.model).dropout;
+  const double dropout = head_of(*terms, terms->use(), run.model).dropout;
   const auto key = dropout_key(family, run.objectives[0]);
-  const bool is_default = dropout == published_head(run.model, task, HeadDesign::huggingface).dropout;
+  const bool is_default = dropout == published_head(run.model, terms->use(), HeadDesign::huggingface).dropout;
   const bool is_given = config.contains(key) && !config[key].is_null();
   if (!key.empty() && (!is_default || is_given)) config[key] = dropout;
   if (pools_by_key(family, task)) config["classifier_pooling"] = terms->head == HeadDesign::mean ? "mean" : "cls";
@@ -213,8 +200,8 @@ void require_task_head(const RunConfig& run) {
   require<ConfigError>(terms->layer.empty(),
                        "the probe of a layer has no class at Hugging Face; export to torchscript, or fine-tune without "
                        "objectives.0.layer");
-  const auto own = published_head(run.model, task, terms->head),
-             wanted = published_head(run.model, task, HeadDesign::huggingface);
+  const auto own = published_head(run.model, terms->use(), terms->head),
+             wanted = published_head(run.model, terms->use(), HeadDesign::huggingface);
   const bool same_layers = own.dense == wanted.dense && own.pooler == wanted.pooler &&
                            own.output_bias == wanted.output_bias && own.token == wanted.token && !own.plain_norms;
   const bool is_causal =

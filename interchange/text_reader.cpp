@@ -3,10 +3,10 @@
 
 #include "core/file.h"
 #include "core/json.h"
+#include "finetune/task_kinds.h"
 #include "interchange/exported_task.h"
 #include "interchange/interchange.h"
 #include "models/families/families.h"
-#include "objectives/task_heads/task_heads.h"
 
 namespace cloze {
 

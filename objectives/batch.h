@@ -16,13 +16,13 @@ struct Batch : Inputs {
   Tensor weights;     ///< fp32 [N], factors of their losses; undefined: ones
   Tensor pair_label;  ///< int64 [B]: 0 = B follows A, 1 = random or swapped
   // Of the heads of tasks, whose `labels` are int64 [B] of rows, [N] of tokens, [B, 2] of first and last tokens of
-  // answers, or [I] of the right candidates of I items; no_label = not counted.
+  // answers, or [I] of the right candidates of I items; -100 = not counted.
   Tensor class_positions;  ///< int64 [B], the token that stands for each row; undefined: as the family has it
   Tensor targets;          ///< fp32 [B, L], values of regression, or 1 for each label that a row has
   Tensor candidates;       ///< int64 [I, n], the rows of each item's candidates, -1 = it has fewer
   Tensor context_begin;    ///< int64 [B], the first token of the context in which an answer lies
-  Tensor states;           ///< fp32 [L, N, D], what probes of layers read (LayerProbes::states_of)
-  Tensor states_at;        ///< int64 [N], their numbers among those of the part; undefined: it has no numbers
+  Tensor states_at;        ///< int64 [N], numbers of the states that probes of layers read (LayerProbes::keep);
+                           ///< undefined: they have none
   Tensor replaced;         ///< int64 [B, T], 1 = not the original token; undefined before the generator of rtd has run
   int64_t tokens = 0;      ///< real tokens, without padding
   int64_t forced_pairs = 0;  ///< rows whose pair label was not drawn
@@ -48,7 +48,6 @@ struct Batch : Inputs {
                              &targets,
                              &candidates,
                              &context_begin,
-                             &states,
                              &states_at,
                              &replaced};
     for (auto& mem : mems) all.push_back(&mem);

@@ -7,6 +7,7 @@ namespace cloze {
 
 struct Collator::Impl {
   explicit Impl(RowContext made) : context(std::move(made)), rows(make_rows(context)) {}
+  Impl(RowContext given, std::unique_ptr<RowMaker> made) : context(std::move(given)), rows(std::move(made)) {}
 
   RowContext context;
   std::unique_ptr<RowMaker> rows;
@@ -14,7 +15,12 @@ struct Collator::Impl {
 
 Collator::Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const RowStreams& streams,
                    const std::string& stage, const ModelConfig& model, StepRows rows)
-    : impl_(std::make_shared<Impl>(RowContext(std::move(store), objectives, data, streams, stage, model, rows))) {}
+    : Collator(RowContext(std::move(store), objectives, data, streams, stage, model, rows)) {}
+
+Collator::Collator(RowContext context) : impl_(std::make_shared<Impl>(std::move(context))) {}
+
+Collator::Collator(RowContext context, std::unique_ptr<RowMaker> rows)
+    : impl_(std::make_shared<Impl>(std::move(context), std::move(rows))) {}
 
 uint64_t Collator::size() const { return impl_->rows->size(); }
 double Collator::text_fraction() const { return impl_->rows->text_fraction(); }

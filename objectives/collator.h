@@ -25,6 +25,9 @@ class Collator {
   /// of consecutive steps.
   Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const RowStreams& streams,
            const std::string& stage, const ModelConfig& model = {}, StepRows rows = {});
+  explicit Collator(RowContext context);
+  /// Of rows that are made otherwise than the objectives of the context make them.
+  Collator(RowContext context, std::unique_ptr<RowMaker> rows);
   /// Sequences [first, first + count) of the infinite order. model.bi_data: half of them have reversed texts. `draws`
   /// receives the random choices of each row. Throws DataError for tokens whose file has become shorter.
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws = nullptr) const;

@@ -61,16 +61,6 @@ Tensor read_positions(const std::vector<std::shared_ptr<Objective>>& heads, cons
 
 }  // namespace
 
-LayerProbes* Network::probes() const { return objectives.size() == 1 ? objectives[0]->probes() : nullptr; }
-
-Tensor Network::probed_states(const Batch& batch) {
-  const at::NoGradGuard no_grad;
-  Traces traces;
-  traces.encoder.keeps_attentions = traces.decoder.keeps_attentions = false;
-  backbone->hidden(batch, &traces);
-  return probes()->states_of(traces, batch);
-}
-
 Network::Heads Network::active_objectives() const {
   Heads active;
   std::copy_if(objectives.begin(), objectives.end(), std::back_inserter(active),
@@ -103,11 +93,6 @@ std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64
   }
   Tensor hidden;
   if (frozen_backbone_) backbone->eval();
-  if (probes()) {
-    const bool has_kept = is_training() && kept_states_.defined() && batch.states_at.defined();
-    batch.states = has_kept ? kept_states_.index_select(1, batch.states_at) : probed_states(batch);
-    reads = false;
-  }
   const bool records = at::GradMode::is_enabled();
   const at::AutoGradMode graph(records && !frozen_backbone_);
   if (reads) {
@@ -124,7 +109,6 @@ std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64
       part.of_rewrite = true;
       all.push_back(std::move(part));
     }
-    if (!heads[k]->reads_backbone()) continue;
     for (auto& part : heads[k]->losses(*backbone, hidden, batch)) all.push_back(std::move(part));
   }
   return all;
@@ -146,7 +130,7 @@ Cost Network::cost(const std::vector<RowSizes>& rows) const {
     sum += objective->cost(*backbone, rows);
     reads = reads || objective->reads_backbone();
   }
-  if (reads && !kept_states_.defined()) sum.trained += backbone->multiply_adds(rows);
+  if (reads) sum.trained += backbone->multiply_adds(rows);
   return sum;
 }
 
@@ -204,24 +188,21 @@ NetworkOutputs Network::batch_outputs(const Batch& batch, Traces* traces, std::v
   return outputs_of(inputs, batch, traces);
 }
 
-NetworkOutputs Network::outputs_of(Inputs inputs, Batch batch, Traces* traces) {
+NetworkOutputs Network::outputs_of(Inputs inputs, const Batch& batch, Traces* traces) {
   NetworkOutputs outputs;
   Traces own;
   own.encoder.keeps_attentions = own.decoder.keeps_attentions = false;
-  if (probes() && !traces) traces = &own;
+  const bool reads_layers = std::ranges::any_of(objectives, [](const auto& one) { return one->reads_layers(); });
+  if (reads_layers && !traces) traces = &own;
   if (backbone_of(model_).is_encoder_decoder()) {
     inputs.encoded = backbone->encode(inputs, traces ? &traces->encoder : nullptr);
     outputs.emplace_back("encoder_last_hidden_state", inputs.encoded.states);
   }
   const auto hidden = backbone->hidden(inputs, traces);  // [B, T, D]
   outputs.emplace_back("last_hidden_state", hidden);
-  if (auto* of_layers = probes()) {
-    batch.positions = Tensor();  // outputs are those of all tokens
-    batch.states = of_layers->states_of(*traces, batch);
-  }
   if (backbone->has_pooler()) outputs.emplace_back("pooler_output", backbone->pooled(hidden));
   for (const auto& objective : objectives)
-    for (auto& output : objective->batch_outputs(*backbone, hidden, batch)) {
+    for (auto& output : objective->batch_outputs(*backbone, hidden, batch, traces)) {
       // Hugging Face's masked language models name their logits `logits`; both names refer to the same tensor.
       if (output.first == "prediction_logits" && objectives.size() == 1) outputs.emplace_back("logits", output.second);
       outputs.push_back(std::move(output));

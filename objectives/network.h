@@ -1,7 +1,6 @@
 #pragma once
 // A backbone with the heads of its objectives.
 #include "objectives/objective.h"
-#include "objectives/task_heads/layer_probes.h"
 
 namespace cloze {
 
@@ -42,14 +41,6 @@ class Network : public Layer {
   static bool is_probed(const std::string& name);
   bool before_step(int64_t step, const Rng& rng) override;
 
-  /// The head as probes of layers; null: it is another.
-  LayerProbes* probes() const;
-  /// The states that the probes read of a batch, without gradients. Dropout of the backbone is that of its mode.
-  Tensor probed_states(const Batch& batch);
-  /// Gives the network the states [L, S, D] of all rows that it is trained on, so that it runs its backbone for none of
-  /// them again: a batch has those at Batch::states_at.
-  void keep_states(Tensor states) { kept_states_ = std::move(states); }
-
   std::shared_ptr<Backbone> backbone;
   std::vector<std::shared_ptr<Objective>> objectives;
   const ModelConfig& model_config() const { return model_; }
@@ -57,11 +48,10 @@ class Network : public Layer {
  private:
   using Heads = std::vector<std::shared_ptr<Objective>>;
   Heads active_objectives() const;
-  NetworkOutputs outputs_of(Inputs inputs, Batch batch, Traces* traces);
+  NetworkOutputs outputs_of(Inputs inputs, const Batch& batch, Traces* traces);
   std::vector<LossPart> losses_of(const Heads& heads, Batch batch, uint64_t dropout_key, std::vector<Tensor>* new_mems);
   ModelConfig model_;
   bool frozen_backbone_ = false;
-  Tensor kept_states_{};
 };
 
 }  // namespace cloze

@@ -1,5 +1,6 @@
 #pragma once
 // A loss on the hidden states of a backbone, and its head.
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 
 #include "models/families/backbone.h"
@@ -19,8 +20,6 @@ struct VocabularyProjection {
 /// What a network gives, by name, in order: `logits` [B, T, V], `pooler_output` [B, D], ...
 using NetworkOutputs = std::vector<std::pair<std::string, Tensor>>;
 
-class LayerProbes;
-
 /// A loss on a backbone's hidden states, and its head.
 class Objective : public Layer {
  public:
@@ -36,11 +35,15 @@ class Objective : public Layer {
   virtual std::vector<int64_t> changes() const { return {terms_.from_step, terms_.until_step}; }
   /// `prefix` makes rows of this objective bidirectional in a decoder.
   virtual bool uses_prefix() const { return false; }
-  /// `losses` uses the backbone's hidden states.
+  /// `losses` uses the backbone's hidden states, which are undefined where no objective does.
   virtual bool reads_backbone() const { return true; }
-  /// Its head as probes of layers (objectives/task_heads/layer_probes.h), which read Batch::states instead of the
-  /// hidden states; null: it is another.
-  virtual LayerProbes* probes() { return nullptr; }
+  /// `batch_outputs` uses the states of all layers.
+  virtual bool reads_layers() const { return false; }
+  /// Parts of its head that share nothing with any other, so that the gradient of each is clipped by its own norm as if
+  /// it were trained alone; none: the network's gradient is clipped as one.
+  virtual std::vector<const Layer*> clipped_apart() const { return {}; }
+  /// Takes what the validation chose at a checkpoint (TrainState::chosen).
+  virtual void restore(const nlohmann::json& /*chosen*/) {}
   /// Unique indices into the flattened [B T] of the hidden states that `losses` uses, int64 [N]; undefined: all.
   virtual Tensor read_positions(const Batch&) const { return {}; }
   /// Multiply-adds outside the backbone for a batch of these rows: of the head, and of networks of its own.
@@ -64,8 +67,10 @@ class Objective : public Layer {
   virtual int64_t scored_batch_size(int64_t asked) const { return asked; }
   /// The head's outputs at every position, under Hugging Face's names. Plain operators, traceable.
   virtual NetworkOutputs outputs(Backbone& backbone, const Tensor& hidden) = 0;
-  /// The same for a batch, of which heads of tasks read more than its hidden states.
-  virtual NetworkOutputs batch_outputs(Backbone& backbone, const Tensor& hidden, const Batch&) {
+  /// The same for a batch, of which heads of tasks read more than its hidden states. `layers`: the states of all
+  /// layers, where reads_layers asks for them.
+  virtual NetworkOutputs batch_outputs(Backbone& backbone, const Tensor& hidden, const Batch&,
+                                       const Traces* /*layers*/ = nullptr) {
     return outputs(backbone, hidden);
   }
   /// The head's logits of hidden states [N, D], before they are multiplied; none of a head without a vocabulary.

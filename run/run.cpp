@@ -55,9 +55,10 @@ LoadedRun open_checkpoint(const std::string& folder, const std::string& checkpoi
   run.network = std::make_shared<Network>(run.config.model, run.config.objectives);
   load_weights(checkpoint + "/weights.safetensors", collect_params(*run.network));
   run.state = load_state(checkpoint, nullptr);
-  for (const auto& objective : run.network->objectives)
+  for (const auto& objective : run.network->objectives) {
     objective->set_step(std::max<int64_t>(run.state.step - 1, 0));  // the losses of its last step
-  if (auto* probes = run.network->probes()) probes->choose(run.state.probed_layer);
+    objective->restore(run.state.chosen);
+  }
   run.network->eval();
   log_checkpoint(run);
   return run;

@@ -20,6 +20,7 @@
 //   runs/NAME/latest, best        one line: the name of a step folder
 //   runs/NAME/lock                host and pid of the process that trains it, while it does
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/tensor/param.h"
@@ -73,13 +74,10 @@ struct RunProgress {
 struct TrainState : RunProgress {
   double words = 0;  ///< of the raw text, each time they are seen; negative: not recorded in the checkpoint
   std::vector<int64_t> at_words{};  ///< the numbers of checkpoint.at_words that this step reached
-  double best_loss = 0;  ///< best held-out loss, or of a task the best figure with its sign changed where more
-                         ///< is better; valid when `best_step` > 0
+  double best_loss = 0;             ///< the least cost (train/validation.h); valid when `best_step` > 0
   int64_t best_step = 0;
-  double no_answer_threshold = 0;  ///< of spans: chosen on the valid part at the last evaluation, so that the best
-                                   ///< checkpoint has its own; 0: none was chosen
-  int64_t probed_layer = -1;       ///< of probes of several layers: the best one on the valid part at the last
-                                   ///< evaluation; -1: there was none
+  /// Fields of state.json that a validation adds: what it chose at the last evaluation besides the best step.
+  nlohmann::json chosen = nlohmann::json::object();
   int64_t evaluations_without_gain = 0;
   int64_t evaluated_at = -1;     ///< step of the last evaluation
   int64_t suites_at = -1;        ///< step of the last answers to evaluation.suites
@@ -113,8 +111,6 @@ void describe(V& v, TrainState& s) {
   v("seconds", s.seconds);
   v.number("best_loss", s.best_loss);
   v.or_else("best_step", s.best_step, 0);
-  v.or_else("no_answer_threshold", s.no_answer_threshold, 0);
-  v.or_else("probed_layer", s.probed_layer, -1);
   v("evaluations_without_gain", s.evaluations_without_gain);
   v.or_else("evaluated_at", s.evaluated_at, -1);
   v.or_else("suites_at", s.suites_at, -1);

@@ -50,4 +50,14 @@ TokenStore open_tokens(const RunConfig& config, const std::string& split) {
   return TokenStore::mixture(std::move(parts));
 }
 
+RowContext row_context(const RunConfig& config, const TokenStore& store, const RowsStart& start) {
+  auto rows = training_rows(config.train, store);
+  rows.start = start;
+  return {store, config.objectives, config.data, row_streams(config.train), "train", config.model, rows};
+}
+
+Collator text_rows(const RunConfig& config, const TokenStore& store, const RowsStart& start) {
+  return Collator(row_context(config, store, start));
+}
+
 }  // namespace cloze

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "data/store/token_store.h"
-#include "objectives/step_rows.h"
+#include "objectives/collator.h"
 #include "run/config/config.h"
 
 namespace cloze {
@@ -17,5 +17,11 @@ StepRows training_rows(const TrainConfig& train, const TokenStore& store);
 /// training or evaluation needs sentinels and the tokenizer has none, they follow its tokens, so that one prepared
 /// folder serves every model; that is logged with the training split. Throws DataError, also as read_mixture.
 TokenStore open_tokens(const RunConfig& config, const std::string& split);
+
+/// What the rows of a run are made of with this config, which has no phases, from `start` on.
+RowContext row_context(const RunConfig& config, const TokenStore& store, const RowsStart& start);
+
+/// The rows of a text that a run is trained on with this config, which has no phases, from `start` on.
+Collator text_rows(const RunConfig& config, const TokenStore& store, const RowsStart& start = {});
 
 }  // namespace cloze

@@ -1,6 +1,5 @@
 #include "train/pretrain.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/interrupt.h"
@@ -9,7 +8,6 @@
 #include "run/memory.h"
 #include "run/process.h"
 #include "run/records/loss_curve.h"
-#include "run/records/task_summary.h"
 #include "train/callbacks/hook_events.h"
 #include "train/callbacks/suites.h"
 #include "train/loader.h"
@@ -139,20 +137,16 @@ void loop(Training& training, Checkpoints& checkpoints) {
 PretrainReport report_of(const Training& training, const Callbacks& callbacks) {
   const auto& progress = training.progress;
   const auto& restored = callbacks.checkpoints.restored();
-  const auto baseline = callbacks.held_out.unigram();
-  return {.resumed_at = training.options.resume && restored ? restored->step : -1,
-          .steps = progress.step,
-          .tokens = progress.tokens,
-          .seconds = progress.seconds,
-          .tokens_per_second = static_cast<double>(progress.tokens) / std::max(progress.seconds, 1e-9),
-          .train_loss = training.last.result.loss,
-          .held_out = callbacks.held_out.losses(),
-          .held_out_loss = callbacks.held_out.loss(),
-          .best_step = callbacks.held_out.best_step(),
-          .unigram_loss = baseline.loss,
-          .unigram_accuracy = baseline.accuracy,
-          .ledger = full_ledger(training),
-          .stopped_by = training.stop_reason.empty() ? "budget" : training.stop_reason};
+  PretrainReport report{.resumed_at = training.options.resume && restored ? restored->step : -1,
+                        .steps = progress.step,
+                        .tokens = progress.tokens,
+                        .seconds = progress.seconds,
+                        .tokens_per_second = static_cast<double>(progress.tokens) / std::max(progress.seconds, 1e-9),
+                        .train_loss = training.last.result.loss,
+                        .ledger = full_ledger(training),
+                        .stopped_by = training.stop_reason.empty() ? "budget" : training.stop_reason};
+  for (const auto& callback : training.callbacks) callback->conclude(training, report);
+  return report;
 }
 
 /// Writes what a run says of itself when it is finished.
@@ -162,29 +156,8 @@ PretrainReport conclude(Training& training, const Callbacks& callbacks) {
     training.lock.require_in_place();
     draw_loss(training.options.run, training.config.objectives, report.unigram_loss);
   }
-  auto answers = callbacks.suites.results();
-  if (callbacks.task.result()) answers.push_back(*callbacks.task.result());
-  report.task = callbacks.held_out.task_summary();
-  if (const auto& curve = callbacks.task.layers()) {
-    report.task["layer"] = curve->points.at(curve->best).layer;
-    report.task["layers"] = to_json(*curve);
-  }
-  if (callbacks.task.result()) {
-    report.task["test"] = to_json(answers)[callbacks.task.result()->suite];
-    report.task["notes"] = callbacks.task.result()->notes;
-    seal_task_summary(report.task, training.store.fingerprint(), callbacks.task.predictions());
-  }
-  training.write("summary.json", summary_of(training, report, callbacks.log.losses(), answers, report.task));
-  if (!report.task.is_null() && report.task["learned"] == false)
-    log_warning("train",
-                concat(training.options.run, ": did not learn: its ", training.config.task.metric,
-                       " on the valid part of ", training.config.task.name, " is not shown to be better than that of ",
-                       report.task["floor"]["name"].get<std::string>(),
-                       std::isfinite(report.held_out_loss)
-                           ? "; raise optimizer.learning_rate or train.budget"
-                           : "; lower optimizer.learning_rate, with which its last predictions are not finite",
-                       ", or look at the rows with `cloze inspect task`"));
-  if (!answers.empty()) training.write("suites.json", suites_file(report.steps, answers));
+  training.write("summary.json", summary_of(training, report, callbacks.log.losses()));
+  if (!report.suites.empty()) training.write("suites.json", suites_file(report.steps, report.suites));
   training.write("held_out.json", callbacks.held_out.file(training));
   training.tell(
       "finished",
@@ -198,7 +171,6 @@ PretrainReport train(Training& training) {
   const bool was_left = callbacks.held_out.is_due() || callbacks.suites.is_due();
   try {
     for (const auto& callback : training.callbacks) callback->begin(training);
-    keep_states(training);
     if (interrupted) stop_at_signal();
     if (MallocExtension_ReleaseFreeMemory) MallocExtension_ReleaseFreeMemory();  // what reading rows and weights took
     loop(training, callbacks.checkpoints);
@@ -222,7 +194,7 @@ void tell_failed(const Training& training, const std::exception& error) {
 
 }  // namespace
 
-PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options) {
+PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options, const TrainingParts& parts) {
   validate(config);
   const bool begins = !options.resume && options.branch_from.empty();
   if (begins) refuse_ignored_options(config);
@@ -231,7 +203,7 @@ PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options)
       "data.tokens is not given; prepare text with `cloze prepare` and name its folder with --set data.tokens=FOLDER");
   require_memory(config, 0, machine_memory());
   RunLock lock(options.run, options.resume);
-  Training training(config, options, lock);
+  Training training(config, options, parts, lock);
   training.add(std::make_unique<HookEvents>(training));
   try {
     return train(training);

@@ -75,8 +75,7 @@ json flat_losses(const std::vector<HeldOut>& held_out) {
   return losses;
 }
 
-std::string summary_of(const Training& training, const PretrainReport& report, const json& losses,
-                       const std::vector<SuiteResult>& suites, const json& task) {
+std::string summary_of(const Training& training, const PretrainReport& report, const json& losses) {
   const auto used = usage(training);
   json summary{{"steps", report.steps},
                {"tokens", report.tokens},
@@ -96,8 +95,8 @@ std::string summary_of(const Training& training, const PretrainReport& report, c
                {"stopped_by", report.stopped_by},
                {"peak_memory_bytes", peak_memory()},
                {"ledger", parts_of(report.ledger)}};
-  if (!suites.empty()) summary["suites"] = to_json(suites);
-  if (!task.is_null()) summary["task"] = task;
+  if (!report.suites.empty()) summary["suites"] = to_json(report.suites);
+  if (!report.task.is_null()) summary["task"] = report.task;
   return json_text(summary, 2) + "\n";
 }
 

@@ -16,12 +16,10 @@ nlohmann::json row_of(const Training& training);
 nlohmann::json flat_losses(const std::vector<HeldOut>& held_out);
 
 /// The content of summary.json: what was used up, held-out losses with their baselines, training losses, the best
-/// checkpoint, memory and times, answers to suites; of a task what the run has learned of it, and the figures of its
-/// test part among the suites.
+/// checkpoint, memory and times, answers to suites, and what the run has learned of its task.
 ///
 /// losses    training losses of the last line of the log; null: this process has written none, and that of an earlier
 ///           one is read
-std::string summary_of(const Training& training, const PretrainReport& report, const nlohmann::json& losses,
-                       const std::vector<SuiteResult>& suites, const nlohmann::json& task = {});
+std::string summary_of(const Training& training, const PretrainReport& report, const nlohmann::json& losses);
 
 }  // namespace cloze

@@ -4,13 +4,11 @@
 
 #include "core/json.h"
 #include "core/log.h"
-#include "objectives/task_heads/run_rows.h"
 #include "run/checkpoints/init.h"
 #include "run/config/load_config.h"
 #include "run/device.h"
 #include "run/memory.h"
 #include "run/process.h"
-#include "tasks/rows/prepared_task.h"
 #include "train/callbacks/babylm_rules.h"
 #include "train/optimizers/optimizer.h"
 #include "train/run_folder.h"
@@ -116,22 +114,6 @@ bool open_folder(Training& training, const Origin& origin) {
 
 }  // namespace
 
-void keep_states(Training& training) {
-  auto& network = *training.network;
-  if (!network.probes()) return;
-  const auto& objectives = training.config.objectives;
-  const auto rows_of = [&](const char* part) { return read_prepared_part(training.config.data.tokens, part).rows; };
-  const auto rows = rows_of("train");
-  const double size = bytes_of_states(network, objectives, rows, ProbedTokens::labelled),
-               judged = bytes_of_states(network, objectives, rows_of("valid"), ProbedTokens::all);
-  const bool fits = size <= most_bytes_of_states;
-  log_info("train",
-           concat("the states that the probes read are computed ", fits ? "once" : "in each step", ": ", bytes(size)));
-  check_kept_states(training.config, (fits ? size : 0) + (judged <= most_bytes_of_states ? judged : 0),
-                    machine_memory());
-  if (fits) network.keep_states(states_of_rows(network, objectives, rows, ProbedTokens::labelled).states);
-}
-
 Callbacks prepare(Training& training) {
   check_means(training);
   auto checkpoints = std::make_unique<Checkpoints>();
@@ -149,11 +131,11 @@ Callbacks prepare(Training& training) {
   training.add(std::make_unique<BabylmRules>());
   const auto& milestones = training.add(std::make_unique<Milestones>(*checkpoints));
   auto& last = training.add(std::move(checkpoints));
-  auto& task = training.add(std::make_unique<TaskTest>());  // after the last checkpoint, which may be the best
+  training.parts.add_callbacks(training);
   restore_origin(training, origin, last, rows_differ);
   check_disk(training, milestones.ahead(training));
   open_metrics(training, last.restored());
-  return {.log = log, .held_out = held_out, .suites = asked, .checkpoints = last, .task = task};
+  return {.log = log, .held_out = held_out, .suites = asked, .checkpoints = last};
 }
 
 }  // namespace cloze

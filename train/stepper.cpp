@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <limits>
-#include <map>
 #include <optional>
 
 #include "core/interrupt.h"
@@ -151,21 +150,27 @@ struct Stepper::Impl {
     result.finite = result.nonfinite.empty();
   }
 
-  /// Clips the gradient of each probe by its own norm: they share nothing, and one that is trained alone is clipped so.
-  void clip_probes() {
-    std::map<std::string, std::vector<Tensor>> of_probes;
-    for (const auto& range : flat.ranges()) {
-      const auto& name = range.param.name;
-      if (!range.param.param.frozen())
-        of_probes[name.substr(0, name.rfind('.'))].push_back(flat.grads.narrow(0, range.offset, range.numel));
-    }
-    for (auto& [name, gradients] : of_probes) {
-      double square = 0;
-      for (const auto& gradient : gradients) square += std::pow(global_norm(gradient), 2);
-      const double norm = std::sqrt(square);
-      if (norm <= max_norm) continue;
-      for (auto& gradient : gradients) gradient.mul_(max_norm / (norm + 1e-6));
-    }
+  /// The gradients of each part of a head that is clipped by its own norm.
+  std::vector<std::vector<Tensor>> gradients_apart() const {
+    std::vector<std::vector<Tensor>> parts;
+    for (const auto& objective : network.objectives)
+      for (const auto* part : objective->clipped_apart()) {
+        auto& gradients = parts.emplace_back();
+        for (const auto& own : collect_params(*part))
+          for (const auto& range : flat.ranges())
+            if (range.param.param.value().is_same(own.param.value()))
+              gradients.push_back(flat.grads.narrow(0, range.offset, range.numel));
+      }
+    return parts;
+  }
+
+  /// Clips these gradients by the norm of all of them.
+  void clip(std::vector<Tensor>& gradients) const {
+    double square = 0;
+    for (const auto& gradient : gradients) square += std::pow(global_norm(gradient), 2);
+    const double norm = std::sqrt(square);
+    if (norm <= max_norm) return;
+    for (auto& gradient : gradients) gradient.mul_(max_norm / (norm + 1e-6));
   }
 
   /// The update, with gradients clipped to the maximal norm; without finite gradients only clears what the step left.
@@ -175,8 +180,9 @@ struct Stepper::Impl {
       mems.clear();  // these may not be finite, and older ones do not precede the text of the next rows
       return;
     }
-    const bool clips = max_norm > 0 && result.grad_norm > max_norm && !network.probes();
-    if (max_norm > 0 && network.probes()) clip_probes();
+    auto apart = max_norm > 0 ? gradients_apart() : std::vector<std::vector<Tensor>>();
+    for (auto& gradients : apart) clip(gradients);
+    const bool clips = max_norm > 0 && apart.empty() && result.grad_norm > max_norm;
     optimizer.step(learning_rate, clips ? max_norm / (result.grad_norm + 1e-6) : 1.0);
     if (average) average->update(number + 1);
   }

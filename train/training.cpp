@@ -9,7 +9,6 @@
 #include "objectives/generative_rows.h"
 #include "run/config/evaluation_protocol.h"
 #include "run/config/load_config.h"
-#include "run/training_rows.h"
 
 namespace cloze {
 
@@ -31,19 +30,14 @@ RunConfig resolved_config(RunConfig config, const TokenStore& store) {
   return config;
 }
 
-Collator training_collator(const RunConfig& config, const TokenStore& store, const RowsStart& start) {
-  auto rows = training_rows(config.train, store);
-  rows.start = start;
-  return {store, config.objectives, config.data, row_streams(config.train), "train", config.model, rows};
-}
-
-Training::Training(const RunConfig& given, const PretrainOptions& asked, RunLock& held)
+Training::Training(const RunConfig& given, const PretrainOptions& asked, const TrainingParts& made_of, RunLock& held)
     : options(asked),
+      parts(made_of),
       lock(held),
       store(open_tokens(given, "train")),
       held_out_store(open_tokens(given, "valid")),
       config(resolved_config(given, store)),
-      collator(training_collator(config_of_phase(config, 0), store, {})),
+      collator(parts.rows(config_of_phase(config, 0), store, {})),
       step_size{config.train.batch_size, config.train.accumulation, processes.size},
       guessing{.loss = std::log(static_cast<double>(backbone_of(config.model).vocab_size))} {}
 
@@ -139,7 +133,7 @@ void open_phase(Training& training) {
                        " of train.phases, which now has ", phases, "; name as many as before, or start a new run");
   const auto config = config_of_phase(training.config, progress.phase);
   training.step_size = {config.train.batch_size, config.train.accumulation, training.processes.size};
-  training.collator = training_collator(config, training.store, progress.phase_start);
+  training.collator = training.parts.rows(config, training.store, progress.phase_start);
 }
 
 bool phase_is_over(const Training& training) {

@@ -53,13 +53,10 @@ struct StepDone {
 /// The config with the values that depend on the data. Throws ConfigError if model and tokenizer do not fit.
 RunConfig resolved_config(RunConfig config, const TokenStore& store);
 
-/// The rows that a run is trained on with this config, which has no phases, from `start` on.
-Collator training_collator(const RunConfig& config, const TokenStore& store, const RowsStart& start);
-
 /// A run while a process trains it. The loop alone advances `progress` and `last`; what a callback remembers is its
 /// own.
 struct Training {
-  Training(const RunConfig& given, const PretrainOptions& asked, RunLock& held);
+  Training(const RunConfig& given, const PretrainOptions& asked, const TrainingParts& made_of, RunLock& held);
 
   /// Adds a callback to the end of the list.
   template <class C>
@@ -76,6 +73,7 @@ struct Training {
   void write(const std::string& name, const std::string& content);
 
   const PretrainOptions options;
+  const TrainingParts parts;
   const Processes processes{};
   RunLock& lock;  ///< of the run's folder, without which nothing is written there
   const TokenStore store, held_out_store;

@@ -27,7 +27,7 @@
 #include "run/process.h"
 #include "inference/scoring/passage_lines.h"
 #include "evaluation/suites/driver.h"
-#include "train/pretrain.h"
+#include "train/tasks/finetune.h"
 #include "train/warnings.h"
 #include "inference/views/view.h"
 
@@ -88,12 +88,14 @@ std::string loss_words(const PretrainCommand& c, const PretrainReport& r) {
 }
 
 int run(const PretrainCommand& c) {
-  const auto r = pretrain(c.config, {.run = c.run,
-                                     .resume = c.resume,
-                                     .overwrite_config = c.allow_config_change,
-                                     .branch_from = c.branch_from,
-                                     .command_line = c.command_line,
-                                     .hook = c.hook});
+  const auto r = pretrain(c.config,
+                          {.run = c.run,
+                           .resume = c.resume,
+                           .overwrite_config = c.allow_config_change,
+                           .branch_from = c.branch_from,
+                           .command_line = c.command_line,
+                           .hook = c.hook},
+                          parts_of_run(c.config));
   if (c.json) {
     print_data(json_text(json_of(c, r)) + "\n");
     return 0;

@@ -18,6 +18,7 @@
 #include "data/prepare/spool.h"
 #include "data/reading/line_reader.h"
 #include "data/store/token_store.h"
+#include "finetune/chosen.h"
 #include "models/backbone_config.h"
 #include "run/config/load_config.h"
 #include "run/moved.h"
@@ -208,8 +209,8 @@ TaskRun open_task_run(const std::string& path, CheckpointChoice choice, const st
   require<ConfigError>(is_tuned, path, ": is not fine-tuned on a task; do that first with `cloze finetune ", path,
                        " TASK.yaml`, or name the task that its head came with by --task");
   opened.folder = rows_of_run(opened.run.folder, config);
-  opened.task = judged_task(opened.folder, config.objectives, opened.run.state.no_answer_threshold);
-  if (const auto* probes = opened.run.network->probes(); probes && probes->layers().size() > 1)
+  opened.task = judged_task(opened.folder, config.objectives, chosen_on_valid(opened.run.state).no_answer_threshold);
+  if (const auto* probes = probes_of(*opened.run.network); probes && probes->layers().size() > 1)
     log_info("task", concat(path, ": predictions are those of layer ", probes->layers()[probes->chosen()],
                             ", the best one on the valid part of ", probes->layers().size()));
   return opened;

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "cli/command.h"
-#include "evaluation/judged_task.h"
+#include "evaluation/tasks/judged_task.h"
 #include "run/run.h"
 
 namespace cloze {

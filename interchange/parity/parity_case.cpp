@@ -3,7 +3,7 @@
 #include <set>
 
 #include "core/log.h"
-#include "objectives/task_heads/labelled_rows.h"
+#include "finetune/labelled_rows.h"
 
 namespace cloze {
 

@@ -2,12 +2,12 @@
 #include <set>
 
 #include "core/log.h"
+#include "finetune/labelled_rows.h"
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface/json_file.h"
 #include "interchange/parity/parity_case.h"
 #include "models/attention/config.h"
 #include "objectives/task_heads/class_positions.h"
-#include "objectives/task_heads/labelled_rows.h"
 
 namespace cloze {
 
@@ -17,7 +17,7 @@ namespace {
 struct TaskCase {
   const SafeTensors& in;
   const RunConfig& config;
-  const TaskHeadTerms& terms;
+  const TaskHead& terms;
   TaskKind task;
   int64_t separator;  ///< the id of [SEP]
   const std::string& path;
@@ -62,7 +62,7 @@ struct TaskCase {
   }
 
   bool windows() const { return std::holds_alternative<WindowAttention>(*model().attention); }
-  bool is_bigbird_span() const { return task == TaskKind::spans && head_of(terms, task, config.model).block; }
+  bool is_bigbird_span() const { return task == TaskKind::spans && head_of(terms, terms.use(), config.model).block; }
 };
 
 /// 0, 1, 2, ... in each row.
@@ -98,7 +98,7 @@ void add_task_text(Batch& batch, const TaskCase& c) {
 /// decoder, the last id that is no padding. Rows of a batch here have the last real token instead.
 void add_class_positions(Batch& batch, const TaskCase& c) {
   const auto place = places(batch.input_ids);
-  switch (head_of(c.terms, c.task, c.config.model).token) {
+  switch (head_of(c.terms, c.terms.use(), c.config.model).token) {
     case ClassToken::first:
       if (kind_of(c.config.model) == "modernbert" && c.task == TaskKind::choice) return;  // the first that is real
       batch.class_positions = place.select(1, 0).contiguous();
@@ -146,7 +146,7 @@ void add_task_labels(Batch& batch, const TaskCase& c) {
     return;
   }
   if (!c.in.contains("labels")) return;
-  const auto outputs = outputs_of(c.task, c.terms);
+  const auto outputs = c.terms.outputs();
   switch (c.task) {
     case TaskKind::classification:
       batch.labels = c.target("labels", {rows}).to(at::kLong);

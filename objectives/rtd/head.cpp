@@ -135,6 +135,7 @@ struct ReplacedToken final : Objective {
   }
 
   std::vector<LossPart> losses(Backbone&, const Tensor& hidden, const Batch& batch) override {
+    if (generator_only()) return {};
     auto part = parts(batch).back();
     auto rows = hidden.flatten(0, 1);
     auto labels = batch.replaced.flatten();

@@ -30,11 +30,11 @@ PublishedHead dense_head(Activation activation, double dropout) {
 }
 
 /// The head of a text in transformers.
-PublishedHead head_of_texts(const ModelConfig& model, TaskKind task) {
+PublishedHead head_of_texts(const ModelConfig& model, HeadUse use) {
   const auto& m = transformer_of(model);
   const auto kind = kind_of(model);
   const double hidden = m.hidden_dropout_prob;
-  const bool choice = task == TaskKind::choice;
+  const bool choice = use == HeadUse::candidates;
   if (is_one_of<BertConfig>(kind)) return {.pooler = true, .dropout = hidden};
   if (is_one_of<AlbertConfig>(kind)) return {.pooler = true, .dropout = 0.1};
   if (choice && is_one_of<RobertaConfig, LongformerConfig, BigBirdConfig>(kind))
@@ -82,7 +82,7 @@ void set_first_weights(PublishedHead& head, const ModelConfig& model) {
 }
 
 /// Changes the head of transformers into that of the authors.
-void make_original(PublishedHead& head, const ModelConfig& model, TaskKind task) {
+void make_original(PublishedHead& head, const ModelConfig& model, HeadUse use) {
   const auto kind = kind_of(model);
   if (is_one_of<BertConfig, AlbertConfig>(kind)) {
     head.weights = FirstWeights::truncated;
@@ -93,7 +93,7 @@ void make_original(PublishedHead& head, const ModelConfig& model, TaskKind task)
   } else if (is_one_of<RobertaConfig>(kind) || is_like_bart(kind)) {
     head.weights = FirstWeights::torch_linear;
     head.dropout = 0;
-  } else if (is_one_of<Gpt2Config>(kind) && reads_texts(task)) {
+  } else if (is_one_of<Gpt2Config>(kind) && reads_texts(use)) {
     head.output_bias = true;
     head.dropout = 0.1;
   }
@@ -112,23 +112,23 @@ PublishedHead head_of_babylm(ClassToken token) {
 
 }  // namespace
 
-PublishedHead published_head(const ModelConfig& model, TaskKind task, HeadDesign design) {
+PublishedHead published_head(const ModelConfig& model, HeadUse use, HeadDesign design) {
   PublishedHead head;
   if (kind_of(model) == ModernBertConfig::kind)
     head = head_of_modernbert(transformer_of(model));
-  else if (task == TaskKind::tagging)
+  else if (use == HeadUse::tokens)
     head = head_of_tags(model);
-  else if (task == TaskKind::spans)
+  else if (use == HeadUse::spans)
     head = head_of_spans(model);
   else
-    head = head_of_texts(model, task);
+    head = head_of_texts(model, use);
   head.token = class_token_of(model);
   set_first_weights(head, model);
   switch (design) {
     case HeadDesign::huggingface:
       break;
     case HeadDesign::original:
-      make_original(head, model, task);
+      make_original(head, model, use);
       break;
     case HeadDesign::mean:
       head.mean = true;

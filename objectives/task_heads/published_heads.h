@@ -3,9 +3,12 @@
 // LibTorch.
 #include "core/tensor/activation.h"
 #include "models/families/model_config.h"
-#include "tasks/item.h"
 
 namespace cloze {
+
+/// What a head gives outputs for: each text, each candidate of an item, each token, or each token as the first and as
+/// the last of an answer.
+enum class HeadUse { texts, candidates, tokens, spans };
 
 /// Whose head it is, or which state of a text its layers read.
 enum class HeadDesign { huggingface, original, mean, first, last, babylm, babylm_left, babylm_pooled };
@@ -47,15 +50,15 @@ struct PublishedHead {
   double dense_range = 0.02, output_range = 0.02;  ///< standard deviations, of normal and truncated
 };
 
-/// The head of `design` that is published for a task of this kind. Families without one have RoBERTa's.
+/// The head of `design` that is published for this use. Families without one have RoBERTa's.
 /// Source: transformers 5.24, models/*/modeling_*.py; google-research/bert, run_classifier.py; google-research/electra,
 /// finetune; facebookresearch/fairseq, models/{roberta,bart}; openai/finetune-transformer-lm, train.py;
 /// babylm-org/babylm-eval, strict/evaluation_pipeline/finetune/classifier_model.py.
 /// Differs: tags of T5 have first weights of deviation 1 / sqrt(hidden_size), as its other heads have (there 1).
-PublishedHead published_head(const ModelConfig& model, TaskKind task, HeadDesign design);
+PublishedHead published_head(const ModelConfig& model, HeadUse use, HeadDesign design);
 
-/// The task has one state for each text, or for each candidate.
-constexpr bool reads_texts(TaskKind task) { return task != TaskKind::tagging && task != TaskKind::spans; }
+/// One state stands for each text, or for each candidate.
+constexpr bool reads_texts(HeadUse use) { return use == HeadUse::texts || use == HeadUse::candidates; }
 
 /// The head is one of BabyLM's program, whose rows have no segments.
 constexpr bool is_of_babylm(HeadDesign design) {

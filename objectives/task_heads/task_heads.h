@@ -1,5 +1,6 @@
 #pragma once
-// The objectives of tasks: labels of texts, values, tags, spans and choices.
+// The objectives of labelled rows: labels of texts, values, tags, spans and choices. Each is a loss on the states of a
+// batch that has its labels; who makes such rows, of which texts, is a matter of the houses above (finetune/).
 #include <concepts>
 
 #include "objectives/kind.h"
@@ -7,7 +8,9 @@
 
 namespace cloze {
 
-/// The options of the heads of tasks; a kind has those that it describes.
+class HeadKind;
+
+/// The options of these heads; a kind has those that it describes.
 struct TaskHeadTerms {
   HeadDesign head = HeadDesign::huggingface;
   std::vector<int64_t> layer{};         ///< whose states have a linear probe each; empty: the last, and the head above
@@ -18,8 +21,6 @@ struct TaskHeadTerms {
   std::vector<double> scale{};  ///< the lowest and the highest target; empty: targets as they are
 };
 
-/// The number of outputs of a head for each text, token or candidate.
-int64_t outputs_of(TaskKind task, const TaskHeadTerms& terms);
 /// `layer: all`.
 inline constexpr int64_t every_layer = -1;
 /// The number of layers of the stack whose states a head reads: of its decoder in an encoder-decoder.
@@ -27,34 +28,36 @@ int64_t layers_below_head(const ModelConfig& model);
 /// The layers whose states have a probe, ascending; 0 = the embeddings.
 std::vector<int64_t> probed_layers(const TaskHeadTerms& terms, const ModelConfig& model);
 /// The head with the dropout that the options give it. Of probes: the state that each reads, and its output alone.
-PublishedHead head_of(const TaskHeadTerms& terms, TaskKind task, const ModelConfig& model);
-/// The objective as the options of a task's head, or null; `task` receives its kind.
-const TaskHeadTerms* task_head_of(const ObjectiveConfig& objective, TaskKind* task = nullptr);
+PublishedHead head_of(const TaskHeadTerms& terms, HeadUse use, const ModelConfig& model);
 
-/// The objective of a task of this kind.
-ObjectiveConfig task_head_objective(TaskKind task, const TaskHeadTerms& terms);
+/// A kind that predicts labels of its rows.
+struct TaskHead : ObjectiveKind, TaskHeadTerms {
+  virtual HeadUse use() const { return HeadUse::texts; }
+  /// The number of its outputs for each text, token or candidate.
+  virtual int64_t outputs() const { return static_cast<int64_t>(labels.size()); }
+  /// Each of its outputs but one, or two of spans, is a label with a name.
+  virtual bool has_labels() const { return true; }
 
-void check_task_head(TaskKind task, const TaskHeadTerms& terms, const ObjectiveSetting& in, Limits& limits);
-std::string predicted_by(TaskKind task, const TaskHeadTerms& terms);
-void expect_task_rows(TaskKind task, const TaskHeadTerms& terms, const ObjectiveSetting& in,
-                      std::vector<RowSizes>& rows);
-
-/// A kind that predicts what a task asks for, from rows of the task's own (labelled_rows.h).
-template <class Config>
-struct TaskHeadKind : KindOf<Config>, TaskHeadTerms {
-  void check(const ObjectiveSetting& in, Limits& limits) const override {
-    check_task_head(Config::task, *this, in, limits);
-  }
-  std::string prediction() const override { return predicted_by(Config::task, *this); }
-  void expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const override {
-    expect_task_rows(Config::task, *this, in, rows);
-  }
+  void check(const ObjectiveSetting& in, Limits& limits) const override;
+  void expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const override;
   bool makes_rows() const override { return true; }
   bool predicts_tokens() const override { return false; }
   bool is_of_network(const std::string&) const override { return true; }
-  bool uses_pooler(const Boxed<ModelFamily>& model) const override {
-    return head_of(*this, Config::task, model).pooler;
-  }
+  bool uses_pooler(const Boxed<ModelFamily>& model) const override { return head_of(*this, use(), model).pooler; }
+
+ protected:
+  ~TaskHead() = default;
+};
+
+/// The objective as the head of a task, or null.
+const TaskHead* task_head_of(const ObjectiveConfig& objective);
+/// The objective of this kind with these options; of another kind classification.
+ObjectiveConfig task_head_objective(const std::string& kind, const TaskHeadTerms& terms);
+
+/// The answers of a head that follow from its type.
+template <class Config>
+struct TaskHeadKind : TaskHead {
+  std::string name() const override { return Config::kind; }
   /// The same labels, without what changes the training alone.
   ObjectiveConfig standard_form() const override {
     auto plain = static_cast<const Config&>(*this);
@@ -96,7 +99,7 @@ void describe_classes(V& v, Config& c) {
 /// One label of a text or of a pair of texts: cross entropy.
 struct ClassificationConfig final : TaskHeadKind<ClassificationConfig> {
   static constexpr const char* kind = "classification";
-  static constexpr TaskKind task = TaskKind::classification;
+  std::string prediction() const override;
 };
 template <class V>
 void describe(V& v, ClassificationConfig& c) {
@@ -106,7 +109,7 @@ void describe(V& v, ClassificationConfig& c) {
 /// Any number of labels of a text or of a pair of texts: binary cross entropy, mean over all texts and labels.
 struct MultilabelConfig final : TaskHeadKind<MultilabelConfig> {
   static constexpr const char* kind = "multilabel";
-  static constexpr TaskKind task = TaskKind::multilabel;
+  std::string prediction() const override;
 };
 template <class V>
 void describe(V& v, MultilabelConfig& c) {
@@ -116,7 +119,9 @@ void describe(V& v, MultilabelConfig& c) {
 /// A number for a text or for a pair of texts: squared error.
 struct RegressionConfig final : TaskHeadKind<RegressionConfig> {
   static constexpr const char* kind = "regression";
-  static constexpr TaskKind task = TaskKind::regression;
+  int64_t outputs() const override { return 1; }
+  bool has_labels() const override { return false; }
+  std::string prediction() const override { return "a number for each text"; }
 };
 template <class V>
 void describe(V& v, RegressionConfig& c) {
@@ -129,7 +134,8 @@ void describe(V& v, RegressionConfig& c) {
 /// A tag for each word, at its first token: cross entropy.
 struct TaggingConfig final : TaskHeadKind<TaggingConfig> {
   static constexpr const char* kind = "tagging";
-  static constexpr TaskKind task = TaskKind::tagging;
+  HeadUse use() const override { return HeadUse::tokens; }
+  std::string prediction() const override;
 };
 template <class V>
 void describe(V& v, TaggingConfig& c) {
@@ -140,7 +146,10 @@ void describe(V& v, TaggingConfig& c) {
 /// Differs: transformers has the softmax run over padding too, so that its loss depends on the batch.
 struct SpansConfig final : TaskHeadKind<SpansConfig> {
   static constexpr const char* kind = "spans";
-  static constexpr TaskKind task = TaskKind::spans;
+  HeadUse use() const override { return HeadUse::spans; }
+  int64_t outputs() const override { return 2; }
+  bool has_labels() const override { return false; }
+  std::string prediction() const override { return "the first and the last token of each answer"; }
 };
 template <class V>
 void describe(V& v, SpansConfig& c) {
@@ -150,26 +159,37 @@ void describe(V& v, SpansConfig& c) {
 /// One of an item's candidates, each a row with one score: cross entropy over the candidates.
 struct ChoiceConfig final : TaskHeadKind<ChoiceConfig> {
   static constexpr const char* kind = "choice";
-  static constexpr TaskKind task = TaskKind::choice;
+  HeadUse use() const override { return HeadUse::candidates; }
+  int64_t outputs() const override { return 1; }
+  bool has_labels() const override { return false; }
+  std::string prediction() const override { return "which candidate of each item is right"; }
 };
 template <class V>
 void describe(V& v, ChoiceConfig& c) {
   describe_task_head(v, c);
 }
 
-std::shared_ptr<Objective> make_task_head(TaskKind task, const ObjectiveTerms& of_all, const TaskHeadTerms& terms,
+// With LibTorch: what each kind computes, one in a file of its name (head_kind.h).
+std::shared_ptr<HeadKind> make_head_kind(const ClassificationConfig& config);
+std::shared_ptr<HeadKind> make_head_kind(const MultilabelConfig& config);
+std::shared_ptr<HeadKind> make_head_kind(const RegressionConfig& config);
+std::shared_ptr<HeadKind> make_head_kind(const TaggingConfig& config);
+std::shared_ptr<HeadKind> make_head_kind(const SpansConfig& config);
+std::shared_ptr<HeadKind> make_head_kind(const ChoiceConfig& config);
+
+/// The head of this kind; with `layer`, as probes of layers (layer_probes.h).
+std::shared_ptr<Objective> make_task_head(const TaskHead& config, std::shared_ptr<HeadKind> kind,
                                           const HeadContext& in);
-template <std::derived_from<TaskHeadTerms> Config>
+template <std::derived_from<TaskHead> Config>
 std::shared_ptr<Objective> make_head(const Config& config, const HeadContext& in) {
-  return make_task_head(Config::task, config, config, in);
+  return make_task_head(config, make_head_kind(config), in);
 }
 
-/// The rows of the prepared task that the context's tokens are, of the part that its stage names. Throws ConfigError
-/// for a prepared text, which has no labels.
-std::unique_ptr<RowMaker> make_task_rows(const std::string& kind, const RowContext& context);
-template <std::derived_from<TaskHeadTerms> Config>
-std::unique_ptr<RowMaker> make_rows(const Config&, const RowContext& context) {
-  return make_task_rows(Config::kind, context);
+/// Throws ConfigError: the rows of a prepared text have no labels.
+std::unique_ptr<RowMaker> refuse_text(const TaskHead& config, const RowContext& context);
+template <std::derived_from<TaskHead> Config>
+std::unique_ptr<RowMaker> make_rows(const Config& config, const RowContext& context) {
+  return refuse_text(config, context);
 }
 
 }  // namespace cloze

@@ -150,7 +150,9 @@ void save_checkpoint(const std::string& run, const TrainState& state, const std:
     if (!moments.empty()) save_safetensors(staged.path() + "/optimizer.safetensors", moments);
     if (!mem_tensors.empty()) save_safetensors(staged.path() + "/memory.safetensors", mem_tensors);
     if (!last_weights.empty()) save_safetensors(staged.path() + "/iterate.safetensors", last_weights);
-    write_atomic(staged.path() + "/state.json", json_text(json(now), 2) + "\n");
+    json fields = now;
+    fields.update(now.chosen);
+    write_atomic(staged.path() + "/state.json", json_text(fields, 2) + "\n");
     if (!made_by.config.empty()) write_atomic(staged.path() + "/config.yaml", made_by.config);
     json facts{{"format", "cloze-checkpoint"}, {"version", 2}};
     if (!made_by.tokenizer.empty()) facts["tokenizer"] = made_by.tokenizer;
@@ -234,12 +236,24 @@ void load_weights(const std::string& file, const std::vector<NamedParam>& params
   require<CheckpointError>(mismatches.empty(), file, ": does not fit the model:", list);
 }
 
+namespace {
+
+/// The fields that are none of a run's own.
+json others_in(json fields, const TrainState& state) {
+  const json known = state;
+  for (const auto& [key, value] : known.items()) fields.erase(key);
+  return fields;
+}
+
+}  // namespace
+
 TrainState load_state(const std::string& folder, StateDict* optimizer) {
   const auto path = folder + "/state.json";
   const auto fields = parse_json(read_text(path, 1 << 20));
   TrainState s;
   try {
     s = fields.get<TrainState>();
+    s.chosen = others_in(fields, s);
   } catch (const std::exception&) {
     fail<CheckpointError>(path, ": is damaged; resume from another step");
   }

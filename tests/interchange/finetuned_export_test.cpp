@@ -44,7 +44,7 @@ std::string tuned_run(const TempDir& dir, const std::string& more, int64_t steps
   TaskHeadTerms terms;
   terms.labels = task.labels.names;
   config.init.from = dir / "base";
-  config.objectives = {task_head_objective(TaskKind::classification, terms)};
+  config.objectives = {task_head_objective("classification", terms)};
   config.data.tokens = dir / "rows";
   config.task = {
       .name = "moods", .file = task.file, .like = "none", .metric = "accuracy", .fingerprint = made.fingerprint};

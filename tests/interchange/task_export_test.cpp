@@ -3,9 +3,9 @@
 
 #include "core/json.h"
 #include "core/log.h"
+#include "finetune/run_rows.h"
 #include "interchange/huggingface_classes.h"
 #include "interchange/interchange.h"
-#include "objectives/task_heads/run_rows.h"
 #include "run/records/made_by.h"
 #include "tests/interchange/cases.h"
 #include "tests/support/close_to.h"

@@ -50,7 +50,7 @@ TEST_CASE("a phase has rows of its own from its share of the budget on, and epoc
   pretrain(config, {.run = dir / "run"});
   const TokenStore store(config.data.tokens, "train");
   const auto size_of = [&](int64_t phase) {
-    return static_cast<double>(training_collator(config_of_phase(config, phase), store, {}).size());
+    return static_cast<double>(text_rows(config_of_phase(config, phase), store, {}).size());
   };
   const auto state = load_state(dir / "run/step-00000012", nullptr);
   CHECK(state.phase == 1);

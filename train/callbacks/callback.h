@@ -7,6 +7,7 @@
 
 namespace cloze {
 
+struct PretrainReport;
 struct Training;
 
 /// The checkpoint that a process goes on from.
@@ -38,6 +39,8 @@ class Callback {
   virtual void after_step(Training&) {}
   /// Does what is due after the last step.
   virtual void finish(Training&) {}
+  /// Adds to what a finished run says of itself.
+  virtual void conclude(const Training&, PretrainReport&) {}
   /// Fills in its part of a checkpoint.
   virtual void save(TrainState&) const {}
   /// Hears of an event (docs/hooks.md).

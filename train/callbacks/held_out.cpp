@@ -8,10 +8,7 @@
 
 #include "core/log.h"
 #include "core/stopwatch.h"
-#include "evaluation/evaluate.h"
 #include "run/config/evaluation_protocol.h"
-#include "run/device.h"
-#include "train/callbacks/suites.h"
 #include "train/records.h"
 #include "train/warnings.h"
 
@@ -33,14 +30,9 @@ void mark_best(Training& training, int64_t step) {
 HeldOutEvaluation::HeldOutEvaluation(Training& training, const TrainingLog& log, Checkpoints& checkpoints)
     : log_(log),
       checkpoints_(checkpoints),
-      judge_(task_judge_of(training.config)),
-      measures_(judge_ ? std::vector<Measure>() : held_out_measures(training.config, training.held_out_store)),
-      protocol_(evaluation_protocol(training.config, training.held_out_store)) {
-  if (!judge_) return;
-  const auto* probes = training.network->probes();  // the sum of whose losses is trained
-  const auto heads = probes ? static_cast<double>(probes->layers().size()) : 1.0;
-  training.guessing = {.loss = heads * judge_->guessing(), .of_task = true};
-}
+      validation_(training.parts.validation(training)),
+      protocol_(evaluation_protocol(training.config, training.held_out_store)),
+      chosen_(validation_->chosen()) {}
 
 void HeldOutEvaluation::restore(Training& training, const SavedStep& saved) {
   const auto& state = saved.state;
@@ -52,8 +44,7 @@ void HeldOutEvaluation::restore(Training& training, const SavedStep& saved) {
                     ": its best held-out loss comes from a different evaluation; the search for the best starts over"));
   due_ = state.held_out_due && !saved.is_branch;
   best_cost_ = state.best_loss;
-  no_answer_threshold_ = state.no_answer_threshold;
-  probed_layer_ = state.probed_layer;
+  chosen_.update(state.chosen);
   if (!is_comparable || saved.is_branch) return;  // the best is searched for in this run
   best_step_ = state.best_step;
   evaluations_without_gain_ = state.evaluations_without_gain;
@@ -62,7 +53,7 @@ void HeldOutEvaluation::restore(Training& training, const SavedStep& saved) {
 }
 
 void HeldOutEvaluation::begin(Training& training) {
-  announce(training);
+  validation_->announce(training);
   const auto& evaluation = training.config.evaluation;
   due_ = due_ && (evaluation.every > 0 || evaluation.points > 0);
   if (due_) evaluate(training);
@@ -80,7 +71,7 @@ void HeldOutEvaluation::after_step(Training& training) {
 }
 
 void HeldOutEvaluation::finish(Training& training) {
-  if (due_ || losses_.empty()) evaluate(training);
+  if (due_ || validation_->losses().empty()) evaluate(training);
 }
 
 void HeldOutEvaluation::save(TrainState& state) const {
@@ -88,40 +79,16 @@ void HeldOutEvaluation::save(TrainState& state) const {
   state.evaluated_at = evaluated_at_;
   state.best_step = best_step_;
   state.best_loss = best_cost_;
-  state.no_answer_threshold = no_answer_threshold_;
-  state.probed_layer = probed_layer_;
+  state.chosen = chosen_;
   state.evaluations_without_gain = evaluations_without_gain_;
   state.evaluation_protocol = protocol_;
 }
 
-Baseline HeldOutEvaluation::unigram() const {
-  for (const auto& measure : measures_)
-    if (measure.unigram) return *measure.unigram;
-  return {};
-}
-
-nlohmann::json HeldOutEvaluation::task_summary() const {
-  if (!judge_) return {};
-  return judge_->summary(best_step_ > 0 ? best_cost_ : std::numeric_limits<double>::quiet_NaN());
-}
-
-std::string HeldOutEvaluation::file(const Training& training) const {
-  return held_out_file(training.progress.step, protocol_, losses_, measures_, training.config.train.batch_size);
-}
-
-void HeldOutEvaluation::announce(const Training& training) const {
-  const auto missing = missing_sequences(measures_, training.config.evaluation.sequences);
-  if (!missing.empty())
-    log_info("data", concat("the held-out text is shorter than evaluation.sequences asks for (", missing,
-                            "), so that standard errors are larger"));
-  const auto of_tokens = std::count_if(measures_.begin(), measures_.end(),
-                                       [](const auto& measure) { return measure.unigram.has_value(); });
-  for (const auto& measure : measures_) {
-    if (!measure.unigram) continue;
-    log_info("train", concat("unigram baseline on held-out text", of_tokens > 1 ? " (" + measure.name + ")" : "",
-                             ": loss ", fixed_or_dash(measure.unigram->loss, 4), ", accuracy ",
-                             fixed_or_dash(measure.unigram->accuracy, 4)));
-  }
+void HeldOutEvaluation::conclude(const Training&, PretrainReport& report) {
+  report.held_out = validation_->losses();
+  report.held_out_loss = validation_->loss();
+  report.best_step = best_step_;
+  validation_->conclude(best_step_ > 0 ? best_cost_ : std::numeric_limits<double>::quiet_NaN(), report);
 }
 
 /// Whether the step that was made is one of those that are evaluated.
@@ -132,31 +99,13 @@ bool HeldOutEvaluation::is_due_after(const Training& training) const {
   return std::floor(points * budget_share(training)) > std::floor(points * training.last.share_before);
 }
 
-/// Computes the losses of the objectives that are active; none: NaN.
-void HeldOutEvaluation::measure(Training& training) {
-  const AveragedWeights averaged(*training.stepper);
-  const auto& train = training.config.train;
-  if (judge_) {
-    judge_->judge(*training.network);
-    no_answer_threshold_ = judge_->no_answer_threshold();
-    probed_layer_ = judge_->probed_layer();
-  }
-  losses_ = judge_ ? std::vector{judge_->loss()}
-                   : cloze::evaluate(*training.network, measures_, train.batch_size, device_of(train.device),
-                                     /*active_only=*/true);
-  std::erase_if(losses_, [](const HeldOut& part) { return part.count == 0; });
-  loss_ = losses_.empty() ? std::numeric_limits<double>::quiet_NaN() : 0;
-  for (const auto& part : losses_) loss_ += part.weight * part.loss;
-  cost_ = judge_ ? judge_->cost() : loss_;
-}
-
 void HeldOutEvaluation::record(Training& training) const {
   auto row = row_of(training);
   row.update({{"predicted_tokens", training.progress.predicted_tokens},
               {"time", {{"seconds", training.progress.seconds}, {"budget_share", budget_share(training)}}},
-              {"held_out", flat_losses(losses_)},
-              {"held_out_loss", loss_}});
-  if (judge_) row["suites"] = to_json(std::vector{judge_->result()});
+              {"held_out", flat_losses(validation_->losses())},
+              {"held_out_loss", validation_->loss()}});
+  validation_->add_to(row);
   training.record(row);
 }
 
@@ -169,9 +118,9 @@ void HeldOutEvaluation::report_nothing_measured(const Training& training) {
 
 /// True if one of the losses says that training has diverged, which a process reports once.
 bool HeldOutEvaluation::shows_divergence(Training& training) const {
-  if (judge_) return false;  // a network that is too sure of a part that it does not know can have learned the task
+  if (!validation_->shows_divergence()) return false;
   bool diverged = false;
-  for (const auto& part : losses_) {
+  for (const auto& part : validation_->losses()) {
     if (!is_far_above_guessing(part.loss, training.guessing)) continue;
     diverged = true;
     report_divergence(training, divergence_warning("held-out loss of " + part.name, part.loss, training.progress.step,
@@ -181,16 +130,16 @@ bool HeldOutEvaluation::shows_divergence(Training& training) const {
 }
 
 void HeldOutEvaluation::warn(const Training& training) {
-  const auto few_replaced = replaced_warning(losses_, training.config.evaluation);
+  const auto few_replaced = replaced_warning(validation_->losses(), training.config.evaluation);
   if (!few_replaced.empty() && !std::exchange(warned_of_few_replaced_, true)) log_warning("train", few_replaced);
-  if (!std::isfinite(loss_))
+  if (!std::isfinite(validation_->loss()))
     log_warning("train", concat("the held-out loss at step ", training.progress.step,
                                 " is not finite, so this step cannot be the best; lower the learning rate"));
 }
 
 void HeldOutEvaluation::save_best(Training& training) {
   const int64_t step = training.progress.step;
-  best_cost_ = cost_;
+  best_cost_ = validation_->cost();
   best_step_ = step;
   evaluations_without_gain_ = 0;
   checkpoints_.save_step(training, /*must=*/false);
@@ -206,26 +155,33 @@ void HeldOutEvaluation::save_best(Training& training) {
 void HeldOutEvaluation::evaluate(Training& training) {
   const int64_t step = training.progress.step;
   const auto start = Clock::now();
-  measure(training);
+  {
+    const AveragedWeights averaged(*training.stepper);
+    validation_->measure(training);
+  }
+  chosen_ = validation_->chosen();
   due_ = false;
-  if (losses_.empty()) {
+  const auto& losses = validation_->losses();
+  if (losses.empty()) {
     report_nothing_measured(training);
     return;
   }
-  const auto text = concat("held out at step ", step, ":", to_text(losses_), judge_ ? judge_->text() : "");
+  const auto text = concat("held out at step ", step, ":", to_text(losses), validation_->text());
   if (evaluated_at_ == step) {
     log_info("train", text);
     return;
   }
   record(training);
   training.ledger.evaluation += seconds_since(start);
-  training.tell("evaluated", {{"held_out_loss", loss_}, {"held_out", to_json(losses_)}, {"train", log_.losses()}});
+  training.tell("evaluated",
+                {{"held_out_loss", validation_->loss()}, {"held_out", to_json(losses)}, {"train", log_.losses()}});
   if (best_step_ > 0 && !same_losses(training.config, best_step_ - 1, step - 1))
     best_step_ = 0;  // sums of other losses are not comparable with this one
   end_progress();
   warn(training);
   const bool diverged = shows_divergence(training);
-  const bool better = std::isfinite(cost_) && !diverged && (best_step_ == 0 || cost_ < best_cost_);
+  const double cost = validation_->cost();
+  const bool better = std::isfinite(cost) && !diverged && (best_step_ == 0 || cost < best_cost_);
   log_info("train", text + (better ? "  (best so far)" : ""));
   evaluated_at_ = step;
   checkpoints_.forget_saved();

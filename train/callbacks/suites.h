@@ -26,10 +26,9 @@ class SuiteEvaluation final : public Callback {
   void after_step(Training& training) override;
   void finish(Training& training) override;
   void save(TrainState& state) const override;
+  void conclude(const Training&, PretrainReport& report) override { report.suites = results_; }
 
   bool is_due() const { return due_; }
-  /// The last results.
-  const std::vector<SuiteResult>& results() const { return results_; }
 
  private:
   void evaluate(Training& training);

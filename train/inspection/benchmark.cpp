@@ -10,6 +10,7 @@
 #include "core/stopwatch.h"
 #include "core/tensor/matmul.h"
 #include "evaluation/evaluate.h"
+#include "finetune/labelled_rows.h"
 #include "objectives/collator.h"
 #include "objectives/generative_rows.h"
 #include "train/loader.h"
@@ -142,8 +143,7 @@ Text open_text(RunConfig& config) {
   }
   const auto store = open_tokens(config, "train");
   if (vocab_size == 0) vocab_size = store.tokenizer().size();
-  auto collator = std::make_unique<Collator>(store, config.objectives, config.data, row_streams(config.train), "train",
-                                             config.model, training_rows(config.train, store));
+  auto collator = std::make_unique<Collator>(rows_of_run(config, store));
   const double row_tokens = static_cast<double>(store.num_tokens()) / static_cast<double>(collator->size());
   return {.collator = std::move(collator), .row_tokens = row_tokens};
 }

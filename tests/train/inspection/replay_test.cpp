@@ -41,7 +41,7 @@ struct FirstStep {
   explicit FirstStep(const RunConfig& given)
       : store(given.data.tokens, "train"),
         config(resolved_config(given, store)),
-        collator(training_collator(config, store, {})),
+        collator(text_rows(config, store, {})),
         network(config.model, config.objectives) {
     const auto& model = backbone_of(config.model);
     initialize(collect_params(network), model.initializer_range, is_truncated(model.initializer),

@@ -1,8 +1,8 @@
 // Linear probes of layers: the states that they read, and losses that are those of each probe alone.
+#include "finetune/run_rows.h"
 #include "models/families/families.h"
 #include "objectives/kinds.h"
 #include "objectives/limits.h"
-#include "objectives/task_heads/run_rows.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
 #include "tests/support/small.h"
@@ -16,7 +16,7 @@ Config probe_of(std::vector<int64_t> layer, HeadDesign head = HeadDesign::huggin
   Config config;
   config.layer = std::move(layer);
   config.head = head;
-  if (Config::task != TaskKind::regression && Config::task != TaskKind::choice) config.labels = {"a", "b", "c"};
+  if (config.has_labels()) config.labels = {"a", "b", "c"};
   return config;
 }
 
@@ -58,11 +58,12 @@ std::vector<ObjectiveConfig> probes_of_kinds(const std::vector<int64_t>& layer) 
           probe_of<TaggingConfig>(layer),        probe_of<ChoiceConfig>(layer)};
 }
 
-TaskKind kind_of_probe(const ObjectiveConfig& head) {
-  TaskKind task{};
-  task_head_of(head, &task);
-  return task;
+/// What the probes of a network read of a batch.
+Tensor states_of(const Network& network, const Batch& batch) {
+  return probes_of(network)->states(*network.backbone, batch);
 }
+
+TaskKind kind_of_probe(const ObjectiveConfig& head) { return task_kind_of(*task_head_of(head)); }
 
 /// The gradient of the weights of a probe after a step of this network.
 Tensor gradient_of(Network& network, const Batch& batch, const std::string& name) {
@@ -90,7 +91,7 @@ TEST_CASE("a probe of layer k reads the states that the network has there, bit f
     INFO(kind_of(model));
     const auto head = probe_of<ClassificationConfig>({every_layer}, HeadDesign::mean);
     const auto network = probe_network(model, head);
-    CHECK((network->probes()->layers() == std::vector<int64_t>{0, 1, 2}));
+    CHECK((probes_of(*network)->layers() == std::vector<int64_t>{0, 1, 2}));
     auto batch = probe_batch(model, head, {eight_rows(TaskKind::classification)[0]});
     const at::NoGradGuard no_grad;
     Traces traces;
@@ -98,7 +99,7 @@ TEST_CASE("a probe of layer k reads the states that the network has there, bit f
     network->backbone->hidden(batch, &traces);
     const auto& trace = backbone_of(model).is_encoder_decoder() ? traces.decoder : traces.encoder;
     REQUIRE(trace.hidden_states.size() == 3);
-    const auto states = network->probed_states(batch);
+    const auto states = states_of(*network, batch);
     for (int64_t k = 0; k < 3; ++k)
       CHECK(at::equal(states[k][0], trace.hidden_states[static_cast<size_t>(k)].mean(1)[0]));
   }
@@ -110,13 +111,13 @@ TEST_CASE("the states of layer k are the last ones of a network that ends there"
   const auto rows = eight_rows(TaskKind::classification);
   const auto batch = probe_batch(small(), head, rows);
   const at::NoGradGuard no_grad;
-  const auto states = whole->probed_states(batch);
+  const auto states = states_of(*whole, batch);
   for (const int64_t k : {1, 2}) {
     auto model = small();
     model.num_hidden_layers = k;
     const auto cut = probe_network(model, probe_of<ClassificationConfig>({k}, HeadDesign::first));
     CHECK(at::equal(states[k], cut->backbone->hidden(batch).select(1, 0)));
-    CHECK(at::equal(states[k], cut->probed_states(batch)[0]));
+    CHECK(at::equal(states[k], states_of(*cut, batch)[0]));
   }
 }
 
@@ -140,7 +141,7 @@ TEST_CASE("the pooling of a probe is that of its head, and nothing of that head 
     const auto wanted = design == HeadDesign::mean   ? hidden.mean(1)
                         : design == HeadDesign::last ? hidden.select(1, -1)
                                                      : hidden.select(1, 0);
-    CHECK(at::equal(network->probed_states(batch)[0], wanted));
+    CHECK(at::equal(states_of(*network, batch)[0], wanted));
   }
 }
 
@@ -155,12 +156,12 @@ TEST_CASE("probes of all layers lose, learn and answer what each does alone", "[
     const auto batch = probe_batch(small(), all, rows);
     double sum = 0;
     for (int64_t k = 0; k < 3; ++k) {
-      auto terms = *task_head_of(all);
+      TaskHeadTerms terms = *task_head_of(all);
       terms.layer = {k};
-      const auto one = task_head_objective(task, terms);
+      const auto one = task_head_objective(name_of(task), terms);
       const auto alone = probe_network(small(), one);
       const auto wanted = run_rows(*alone, {one}, rows).logits;
-      joint->probes()->choose(k);
+      probes_of(*joint)->choose(k);
       const auto chosen = run_rows(*joint, {all}, rows).logits;
       for (size_t r = 0; r < rows.size(); ++r) {
         CHECK(at::equal(outputs[static_cast<size_t>(k)].logits[r], wanted[r]));
@@ -187,13 +188,13 @@ TEST_CASE("the random features of a backbone that stays as it is are not redrawn
   const auto head = probe_of<ClassificationConfig>({every_layer});
   const auto network = probe_network(model, head);
   const auto batch = probe_batch(model, head, eight_rows(TaskKind::classification));
-  const auto before = network->probed_states(batch);
+  const auto before = states_of(*network, batch);
   network->freeze_backbone();
   CHECK_FALSE(network->before_step(5, Rng(1)));
-  CHECK(at::equal(network->probed_states(batch), before));
+  CHECK(at::equal(states_of(*network, batch), before));
   const auto trained = probe_network(model, head);
   CHECK(trained->before_step(5, Rng(1)));
-  CHECK_FALSE(at::equal(trained->probed_states(batch), before));
+  CHECK_FALSE(at::equal(states_of(*trained, batch), before));
 }
 
 TEST_CASE("states that are kept are those of the rows of a step, whatever batches they were computed in",
@@ -212,14 +213,14 @@ TEST_CASE("states that are kept are those of the rows of a step, whatever batche
     for (uint64_t first = 0; first < maker->size(); first += 4) {
       const auto batch = maker->batch(first, 4, nullptr);
       REQUIRE(batch.states_at.defined());
-      network->keep_states({});
+      probes_of(*network)->keep({});
       const double computed = network->losses(batch, 5)[0].sum.item<double>();
-      network->keep_states(kept.states);
+      probes_of(*network)->keep(kept.states);
       CHECK(network->losses(batch, 5)[0].sum.item<double>() == Approx(computed).epsilon(1e-4));
-      network->keep_states(at::full_like(kept.states, 100).mul_(kept.states));
+      probes_of(*network)->keep(at::full_like(kept.states, 100).mul_(kept.states));
       CHECK(network->losses(batch, 5)[0].sum.item<double>() != Approx(computed).epsilon(1e-3));
     }
-    network->keep_states({});
+    probes_of(*network)->keep({});
     const auto of_tokens = states_of_rows(*network, {head}, rows, ProbedTokens::all);
     const auto by_kept = run_probes(*network, {head}, rows, &of_tokens), computed = run_probes(*network, {head}, rows);
     for (size_t probe = 0; probe < 2; ++probe)

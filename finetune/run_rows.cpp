@@ -1,4 +1,4 @@
-#include "objectives/task_heads/run_rows.h"
+#include "finetune/run_rows.h"
 
 #include <algorithm>
 #include <mutex>
@@ -92,13 +92,13 @@ void for_each_batch(Network& network, const LabelledSetting& setting, const std:
 }
 
 int64_t count_states(TaskKind task, const TaskRow& row, ProbedTokens tokens) {
-  const bool of_all = task == TaskKind::tagging && tokens == ProbedTokens::all;
-  return of_all ? std::ssize(row.ids) : count_trained_states(task, row);
+  const auto& kind = row_kind_of(task);
+  return tokens == ProbedTokens::all ? kind.states(row) : kind.trained_states(row);
 }
 
 /// The bytes of a state in each layer that has a probe.
 int64_t bytes_of_state(const Network& network) {
-  const auto layers = std::ssize(network.probes()->layers());
+  const auto layers = std::ssize(probes_of(network)->layers());
   return layers * backbone_of(network.model_config()).hidden_size * static_cast<int64_t>(sizeof(float));
 }
 
@@ -108,7 +108,7 @@ void add_outputs(Network& network, TaskKind task, const RowStates& rows, std::ve
   const at::NoGradGuard no_grad;
   for (size_t probe = 0; probe < outputs.size(); ++probe) {
     const auto of_probe = rows.states[static_cast<int64_t>(probe)];
-    const auto logits = network.probes()->logits(probe, of_probe).to(at::kCPU);  // [S, K]
+    const auto logits = probes_of(network)->logits(probe, of_probe).to(at::kCPU);  // [S, K]
     for (size_t r = 0; r + 1 < rows.begins.size(); ++r) {
       const auto own = logits.narrow(0, rows.begins[r], rows.begins[r + 1] - rows.begins[r]);
       outputs[probe].logits.push_back((reads_texts(task) ? own[0] : own).clone());
@@ -121,7 +121,7 @@ void add_outputs(Network& network, TaskKind task, const RowStates& rows, std::ve
 TaskOutputs run_rows(Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
                      int64_t batch_tokens) {
   const auto setting = labelled_setting(network.model_config(), objectives);
-  if (const auto* probes = network.probes()) return run_probes(network, objectives, rows).at(probes->chosen());
+  if (const auto* probes = probes_of(network)) return run_probes(network, objectives, rows).at(probes->chosen());
   TaskOutputs outputs;
   outputs.logits.resize(rows.size());
   const auto compute = [&](const Batch& batch) { return logits_of(network, *network.objectives[0], batch); };
@@ -140,12 +140,12 @@ RowStates states_of_rows(Network& network, const Objectives& objectives, const s
                          ProbedTokens tokens) {
   const auto setting = labelled_setting(network.model_config(), objectives);
   const bool of_labels = tokens == ProbedTokens::labelled;
-  const bool is_padded = setting.task == TaskKind::tagging && !of_labels;
+  const bool is_padded = !reads_texts(setting.task) && !of_labels;
   RowStates row_states{.begins = {0}};
   for (const auto& row : rows)
     row_states.begins.push_back(row_states.begins.back() + count_states(setting.task, row, tokens));
   const auto compute = [&](const Batch& batch) {
-    const auto states = network.probed_states(batch);
+    const auto states = probes_of(network)->states(*network.backbone, batch);
     return states.dim() == 4 ? states.flatten(1, 2) : states;  // of all tokens
   };
   for_each_batch(
@@ -181,7 +181,7 @@ double bytes_of_states(const Network& network, const Objectives& objectives, con
 std::vector<TaskOutputs> run_probes(Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
                                     const RowStates* kept) {
   const auto task = labelled_setting(network.model_config(), objectives).task;
-  std::vector<TaskOutputs> outputs(network.probes()->layers().size());
+  std::vector<TaskOutputs> outputs(probes_of(network)->layers().size());
   if (kept) {
     add_outputs(network, task, *kept, outputs);
     return outputs;

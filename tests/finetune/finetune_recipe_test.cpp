@@ -1,5 +1,5 @@
 // Recipes of fine-tuning, by the numbers of their files.
-#include "run/config/finetune_recipe.h"
+#include "finetune/finetune_recipe.h"
 
 #include <filesystem>
 

@@ -1,16 +1,18 @@
 // Runs that are fine-tuned on a task.
 #include <fstream>
 
-#include "evaluation/evaluate.h"
+#include "finetune/labelled_rows.h"
 #include "models/families/families.h"
-#include "objectives/collator.h"
 #include "objectives/kinds.h"
+#include "run/config/evaluation_protocol.h"
 #include "run/config/load_config.h"
+#include "run/config/objective_short_form.h"
 #include "run/records/task_summary.h"
 #include "run/run.h"
 #include "tasks/rows/prepared_task.h"
 #include "tests/support/runs.h"
-#include "train/callbacks/task_judge.h"
+#include "tests/train/tasks/trained.h"
+#include "train/tasks/task_validation.h"
 
 using namespace cloze;
 using Catch::Contains;
@@ -44,7 +46,7 @@ struct Toy {
     base = tiny_run(dir, 20);
     base.schedule.shape = ConstantSchedule{};
     base.schedule.warmup = 0;
-    pretrain(base, {.run = dir / "base"});
+    finetune(base, {.run = dir / "base"});
     set_log_file("");
     dir.write("train.tsv", low_and_high(43, 1));
     dir.write("valid.tsv", low_and_high(11, 2));
@@ -67,7 +69,7 @@ RunConfig finetuned(const TempDir& dir, const std::string& yaml, const std::stri
   const auto kind = task.config.kind;
   if (kind == TaskKind::classification || kind == TaskKind::tagging) terms.labels = task.labels.names;
   config.init.from = toy().dir / "base";
-  config.objectives = {task_head_objective(kind, terms)};
+  config.objectives = {task_head_objective(name_of(kind), terms)};
   config.data.tokens = dir / rows;
   config.task = {.name = task.config.task,
                  .file = task.file,
@@ -97,7 +99,7 @@ std::map<int64_t, double> valid_accuracies(const std::string& run) {
 TEST_CASE("a separable task is learned, and its test part judged with the first of the best steps", "[train][tasks]") {
   const TempDir dir;
   const auto config = finetuned(dir, toy_task);
-  const auto report = pretrain(config, {.run = dir / "run"});
+  const auto report = finetune(config, {.run = dir / "run"});
   CHECK(report.steps == 36);
   const auto valid = valid_accuracies(dir / "run");
   REQUIRE(valid.size() == 6);
@@ -124,16 +126,26 @@ TEST_CASE("a separable task is learned, and its test part judged with the first 
   CHECK_THAT(read_file(dir / "run/confusion.svg"), Contains("high"));
   const auto opened = open_run(dir / "run");
   CHECK(opened.config.task.fingerprint == config.task.fingerprint);
-  // The held-out loss, which the judge's predictions tell, is that of the rows batch by batch.
+  // The held-out loss, which the judge's predictions tell, is that of the rows one by one.
   const auto last = open_run(dir / "run/step-00000036");
-  const auto slow =
-      evaluate(*last.network, held_out_measures(last.config, TokenStore(config.data.tokens, "valid")), 4, at::kCPU);
+  const auto rows = read_prepared_part(config.data.tokens, "valid").rows;
+  const auto setting = labelled_setting(last.config.model, last.config.objectives);
+  const at::NoGradGuard no_grad;
+  double sum = 0, squares = 0, correct = 0;
+  for (const auto& row : rows) {
+    const auto part = last.network->losses(labelled_batch(setting, {&row}), 0).at(0);
+    const double one = part.sum.item<double>();
+    sum += one;
+    squares += one * one;
+    correct += static_cast<double>(part.correct);
+  }
   const auto& loss = report.held_out.at(0);
-  CHECK(loss.name == slow.at(0).name);
-  CHECK(loss.count == slow.at(0).count);
-  CHECK((loss.accuracy == slow.at(0).accuracy));
-  CHECK(loss.loss == Approx(slow.at(0).loss).margin(0.01));  // that of the run may be in bf16
-  CHECK(*loss.standard_error == Approx(*slow.at(0).standard_error).margin(0.01));
+  const auto n = static_cast<double>(rows.size());
+  CHECK(loss.name == short_form(standard_form(config.objectives.at(0))));
+  CHECK(loss.count == std::ssize(rows));
+  CHECK(*loss.accuracy == Approx(correct / n));
+  CHECK(loss.loss == Approx(sum / n).margin(0.01));  // that of the run may be in bf16
+  CHECK(*loss.standard_error == Approx(std::sqrt((squares - sum * sum / n) / n / (n - 1))).margin(0.01));
   CHECK(opened.state.step == report.best_step);
 }
 
@@ -145,15 +157,18 @@ TEST_CASE("a network that diverged has no figure and no loss, and its step canno
     const at::NoGradGuard no_gradients;
     for (const auto& [name, param] : collect_params(network)) param.value().fill_(std::nan(""));
   }
-  TaskJudge judge(config);
-  judge.judge(network);
-  CHECK(std::isnan(judge.cost()));
-  CHECK(std::isnan(judge.loss().loss));
-  REQUIRE(judge.result().figures.size() == 1);
-  CHECK(judge.result().figures[0].metric == "accuracy");
-  CHECK(std::isnan(judge.result().figures[0].value));
-  CHECK_FALSE(judge.learned(judge.cost()));
-  CHECK_THAT(judge.text(), Contains("toy-valid accuracy -"));
+  TaskValidation validation(config);
+  validation.judge(network);
+  CHECK(std::isnan(validation.cost()));
+  CHECK(std::isnan(validation.loss()));
+  json row;
+  validation.add_to(row);
+  REQUIRE(row["suites"]["toy-valid"].size() == 1);
+  CHECK(std::isnan(row["suites"]["toy-valid"]["accuracy"]["value"].get<double>()));
+  PretrainReport report;
+  validation.conclude(validation.cost(), report);
+  CHECK(report.task["learned"] == false);
+  CHECK_THAT(validation.text(), Contains("toy-valid accuracy -"));
 }
 
 TEST_CASE("a run that diverged ends without a figure on its test part, and so it does when it is resumed",
@@ -166,7 +181,7 @@ TEST_CASE("a run that diverged ends without a figure on its test part, and so it
   config.optimizer.weight_decay = 10;  // each step makes the weights 10,000 times as large
   config.evaluation.every = 0;
   set_log_level(LogLevel::normal);
-  const auto report = pretrain(config, {.run = dir / "run"});
+  const auto report = finetune(config, {.run = dir / "run"});
   set_log_level(LogLevel::quiet);
   CHECK(report.best_step == 0);
   CHECK_THAT(read_file(dir / "run/log.txt"),
@@ -176,7 +191,7 @@ TEST_CASE("a run that diverged ends without a figure on its test part, and so it
   CHECK(task["learned"] == false);
   CHECK(task["test"]["accuracy"]["value"].is_null());
   CHECK(task["test"]["accuracy"]["count"] == 14);
-  pretrain(config, {.run = dir / "run", .resume = true});
+  finetune(config, {.run = dir / "run", .resume = true});
   CHECK(read_task_summary(dir / "run") == task);
 }
 
@@ -186,7 +201,7 @@ TEST_CASE("an epoch has every item once, whatever the batches, and none of anoth
   config.train.budget.epochs = 1;
   config.train.batch_size = 6;
   config.train.accumulation = 3;  // of the last step seven items are left for three batches
-  const auto report = pretrain(config, {.run = dir / "run"});
+  const auto report = finetune(config, {.run = dir / "run"});
   CHECK(report.steps == 3);
   CHECK(summary_of_run(dir / "run")["epochs"] == 1);
   int64_t items = 0;
@@ -200,13 +215,13 @@ TEST_CASE("a fine-tuned run resumes to the same bits within an epoch and at its 
   auto config = finetuned(dir, toy_task);
   config.train.budget = {};
   config.train.budget.steps = 14;
-  pretrain(config, {.run = dir / "whole"});
+  finetune(config, {.run = dir / "whole"});
   const int64_t at = GENERATE(1, 5, 6, 9);
   auto half = config;
   half.train.budget.steps = at;
   const auto parts = dir / concat("parts", at);
-  pretrain(half, {.run = parts});
-  pretrain(config, {.run = parts, .resume = true});
+  finetune(half, {.run = parts});
+  finetune(config, {.run = parts, .resume = true});
   for (const auto* file : {"weights.safetensors", "optimizer.safetensors"})
     CHECK(same_files(dir / (std::string("whole/step-00000014/") + file), parts + "/step-00000014/" + file));
 }
@@ -216,7 +231,7 @@ TEST_CASE("frozen layers keep the weights of the first run, and the others are t
   auto config = finetuned(dir, toy_task);
   config.freeze.layers = 1;
   config.train.budget.epochs = 1;
-  pretrain(config, {.run = dir / "run"});
+  finetune(config, {.run = dir / "run"});
   const auto before = collect_params(*open_run(toy().dir / "base").network),
              after = collect_params(*open_run(dir / "run").network);
   int64_t kept = 0, moved = 0;
@@ -269,10 +284,10 @@ TEST_CASE("the same bits for any number of workers and threads", "[train][tasks]
   const TempDir dir;
   auto config = finetuned(dir, toy_task);
   config.train.budget.epochs = 2;
-  pretrain(config, {.run = dir / "a"});
+  finetune(config, {.run = dir / "a"});
   config.train.workers = 3;
   config.train.threads = 1;
-  pretrain(config, {.run = dir / "b"});
+  finetune(config, {.run = dir / "b"});
   CHECK(same_files(dir / "a/step-00000012/weights.safetensors", dir / "b/step-00000012/weights.safetensors"));
 }
 
@@ -284,7 +299,7 @@ TEST_CASE("a run whose figure does not leave that of the majority class is marke
                           "text: text, label: label}\n");
   config.train.budget.epochs = 1;
   set_log_level(LogLevel::normal);
-  pretrain(config, {.run = dir / "run"});
+  finetune(config, {.run = dir / "run"});
   set_log_level(LogLevel::quiet);
   CHECK_THAT(read_file(dir / "run/log.txt"), Contains("did not learn: its accuracy on the valid part of toy is not "
                                                       "shown to be better than that of majority"));
@@ -296,7 +311,7 @@ TEST_CASE("patience counts by the figure of the task", "[train][tasks]") {
   auto config = finetuned(dir, toy_task);
   config.train.budget.epochs = 100;
   config.evaluation.patience = 2;
-  const auto report = pretrain(config, {.run = dir / "run"});
+  const auto report = finetune(config, {.run = dir / "run"});
   CHECK(report.stopped_by == "patience");
   const auto valid = valid_accuracies(dir / "run");
   CHECK(report.best_step == report.steps - 2 * 6);
@@ -315,7 +330,7 @@ TEST_CASE("a figure without a value is never the best, and the values of a regre
   config.task.metric = "pearson";  // of a constant it is undefined
   config.train.budget.epochs = 3;
   config.evaluation.every = 1;
-  const auto report = pretrain(config, {.run = dir / "run"});
+  const auto report = finetune(config, {.run = dir / "run"});
   CHECK(report.best_step == 0);
   const auto task = summary_of_run(dir / "run")["task"];
   CHECK(task["best"].is_null());
@@ -340,15 +355,12 @@ TEST_CASE("the head, the order of items and dropout depend each on their own str
   const auto seen = [&](const char* name, int64_t SeedsConfig::* stream) {
     auto other = config;
     if (stream) other.train.seeds.*stream = 9;
-    pretrain(other, {.run = dir / name});
+    finetune(other, {.run = dir / name});
     Seen found{.loss = metrics(dir / name).at(0).at("loss").get<double>()};
     for (const auto& [own, param] : collect_params(*open_run(dir / name).network))
       if (own == "classification.output.weight") found.head = param.value().detach();
     const TokenStore store(other.data.tokens, "train");
-    const StepRows rows{.batch_size = other.train.batch_size};
-    found.ids = Collator(store, other.objectives, other.data, row_streams(other.train), "train", other.model, rows)
-                    .batch(0, 8)
-                    .input_ids;
+    found.ids = rows_of_run(other, store).batch(0, 8).input_ids;
     return found;
   };
   const auto base = seen("base", nullptr), head = seen("head", &SeedsConfig::init),
@@ -368,7 +380,7 @@ TEST_CASE("a head is drawn where its labels are others, and copied where they ar
   const TempDir dir;
   auto config = finetuned(dir, toy_task);
   config.train.budget.epochs = 1;
-  pretrain(config, {.run = dir / "first"});
+  finetune(config, {.run = dir / "first"});
   const auto init = [&](const std::string& run) { return json::parse(read_file(dir / (run + "/init.json"))); };
   const auto has = [](const json& list, const std::string& name) {
     return std::any_of(list.begin(), list.end(),
@@ -377,7 +389,7 @@ TEST_CASE("a head is drawn where its labels are others, and copied where they ar
   CHECK(has(init("first")["fresh"], "classification.output.weight"));
   CHECK(has(init("first")["copied"], "backbone.pooler."));  // of nsp
   config.init.from = dir / "first";
-  pretrain(config, {.run = dir / "same"});
+  finetune(config, {.run = dir / "same"});
   CHECK(has(init("same")["copied"], "classification.output.weight"));
   toy().dir.write("three.tsv", "text\tlabel\nwa\tx\nwb\ty\nwc\tz\nwd\tx\n");
   auto other = finetuned(dir,
@@ -386,7 +398,7 @@ TEST_CASE("a head is drawn where its labels are others, and copied where they ar
                          "three");
   other.init.from = dir / "first";
   other.train.budget.epochs = 1;
-  pretrain(other, {.run = dir / "other"});
+  finetune(other, {.run = dir / "other"});
   CHECK(has(init("other")["fresh"], "classification.output.weight"));
   CHECK(has(init("other")["unused"], "classification.output.weight"));
   CHECK_FALSE(has(init("other")["partly"], "classification"));
@@ -412,7 +424,7 @@ TEST_CASE("tags and choices are learned, and their held-out losses are those of 
   auto tags = finetuned(
       dir, "task: toy\nkind: tagging\ndata: {train: tags.conll, valid: tags.conll, test: tags.conll}\n", "tags");
   tags.train.budget.epochs = 20;
-  const auto tagged = pretrain(tags, {.run = dir / "tagged"});
+  const auto tagged = finetune(tags, {.run = dir / "tagged"});
   CHECK(tagged.task["test"]["accuracy"]["value"] == 1);
   CHECK(tagged.held_out.at(0).count == 72);
   auto choice = finetuned(dir,
@@ -420,7 +432,7 @@ TEST_CASE("tags and choices are learned, and their held-out losses are those of 
                           "choice.jsonl, text: text, candidates: [one, two], label: label}\n",
                           "choice");
   choice.train.budget.epochs = 20;
-  const auto chosen = pretrain(choice, {.run = dir / "chosen"});
+  const auto chosen = finetune(choice, {.run = dir / "chosen"});
   CHECK(chosen.held_out.at(0).count == 24);
   CHECK(chosen.held_out.at(0).sequences.size() == 24);
   CHECK(chosen.task["test"]["accuracy"]["value"].get<double>() > 0.9);
@@ -431,7 +443,7 @@ TEST_CASE("a run of a task without its head, its figure or its rows is refused b
   const TempDir dir;
   const auto config = finetuned(dir, toy_task);
   const auto refused = [&](const RunConfig& wrong, const std::string& sentence) {
-    CHECK_THROWS_WITH(pretrain(wrong, {.run = dir / "refused"}), Contains(sentence));
+    CHECK_THROWS_WITH(finetune(wrong, {.run = dir / "refused"}), Contains(sentence));
     CHECK_FALSE(std::filesystem::exists(dir / "refused/metrics.jsonl"));
   };
   auto wrong = config;

@@ -1,4 +1,4 @@
-#include "train/callbacks/task_test.h"
+#include "train/tasks/task_test.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,9 +12,12 @@
 #include "core/stopwatch.h"
 #include "core/text.h"
 #include "run/records/suite_units.h"
+#include "run/records/task_summary.h"
 #include "tasks/figures/figures_output.h"
-#include "train/callbacks/task_judge.h"
+#include "train/callbacks/suites.h"
 #include "train/callbacks/training_log.h"
+#include "train/pretrain.h"
+#include "train/tasks/task_validation.h"
 
 namespace cloze {
 
@@ -98,14 +101,14 @@ void log_curve(const LayerCurve& curve) {
 
 void TaskTest::finish(Training& training) {
   const auto& config = training.config;
-  if (config.task.name.empty() || !training.processes.writes()) return;
+  if (!training.processes.writes()) return;
   const auto start = Clock::now();
   training.stepper->end();  // the last checkpoint is saved, and the best one needs the memory
   training.network.reset();
   const auto best = open_run(training.options.run);
-  const auto task = judged_task(config.data.tokens, config.objectives, best.state.no_answer_threshold);
+  const auto task = judged_task(config.data.tokens, config.objectives, chosen_on_valid(best.state).no_answer_threshold);
   const auto part = read_prepared_part(config.data.tokens, "test");
-  const auto* probes = best.network->probes();
+  const auto* probes = probes_of(*best.network);
   const auto of_probes = probes ? judge_probes(*best.network, task, part, test_resamples) : std::vector<JudgedPart>();
   const auto judged = probes ? of_probes[probes->chosen()] : judge_part(*best.network, task, part, test_resamples);
   result_ = suite_result_of(config.task.name, config.task.metric, judged);
@@ -125,6 +128,29 @@ void TaskTest::finish(Training& training) {
   const auto checkpoint = std::filesystem::path(best.checkpoint).filename().string();
   log_info("train", line_of(*result_, checkpoint) + (task.task.is_chosen_on_test ? "; chosen on these items" : ""));
   training.ledger.evaluation += seconds_since(start);
+}
+
+void TaskTest::conclude(const Training& training, PretrainReport& report) {
+  auto& task = report.task;
+  if (layers_) {
+    task["layer"] = layers_->points.at(layers_->best).layer;
+    task["layers"] = to_json(*layers_);
+  }
+  if (result_) {
+    report.suites.push_back(*result_);
+    task["test"] = to_json(report.suites)[result_->suite];
+    task["notes"] = result_->notes;
+    seal_task_summary(task, training.store.fingerprint(), predictions_);
+  }
+  if (task["learned"] == true) return;
+  const auto& own = training.config.task;
+  log_warning("train",
+              concat(training.options.run, ": did not learn: its ", own.metric, " on the valid part of ", own.name,
+                     " is not shown to be better than that of ", task["floor"]["name"].get<std::string>(),
+                     std::isfinite(report.held_out_loss)
+                         ? "; raise optimizer.learning_rate or train.budget"
+                         : "; lower optimizer.learning_rate, with which its last predictions are not finite",
+                     ", or look at the rows with `cloze inspect task`"));
 }
 
 }  // namespace cloze

@@ -6,11 +6,11 @@
 #include <set>
 
 #include "core/error.h"
+#include "finetune/run_rows.h"
 #include "models/families/families.h"
 #include "objectives/kinds.h"
 #include "objectives/limits.h"
 #include "objectives/task_heads/published_heads.h"
-#include "objectives/task_heads/run_rows.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
 #include "tests/support/small.h"
@@ -677,8 +677,8 @@ TEST_CASE("a pooler that pretraining lacked has the first weights of its head, w
 TEST_CASE("the original head of BERT has its dropout where the network has none", "[objectives][tasks]") {
   auto model = BertConfig{};
   model.hidden_dropout_prob = 0;
-  CHECK(published_head(model, TaskKind::classification, HeadDesign::original).dropout == 0.1);
-  CHECK(published_head(model, TaskKind::classification, HeadDesign::huggingface).dropout == 0);
+  CHECK(published_head(model, HeadUse::texts, HeadDesign::original).dropout == 0.1);
+  CHECK(published_head(model, HeadUse::texts, HeadDesign::huggingface).dropout == 0);
 }
 
 TEST_CASE("heads of tasks that cannot be are refused, each with what to choose", "[objectives][tasks]") {

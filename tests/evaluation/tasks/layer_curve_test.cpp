@@ -1,4 +1,4 @@
-#include "evaluation/layer_curve.h"
+#include "evaluation/tasks/layer_curve.h"
 
 #include <nlohmann/json.hpp>
 

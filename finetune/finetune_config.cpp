@@ -1,12 +1,12 @@
-#include "run/config/finetune_config.h"
+#include "finetune/finetune_config.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "finetune/finetune_recipe.h"
 #include "models/backbone_config.h"
 #include "objectives/task_heads/task_heads.h"
 #include "run/config/evaluation_protocol.h"
-#include "run/config/finetune_recipe.h"
 #include "run/config/load_config.h"
 #include "tasks/figures/task_metric.h"
 
@@ -20,9 +20,8 @@ ObjectiveConfig head_for(const Task& task, const Recipe& recipe) {
                : recipe.original_head ? HeadDesign::original
                                       : HeadDesign::huggingface;
   terms.classifier_dropout = recipe.classifier_dropout;
-  const auto kind = task.config.kind;
-  const bool has_labels = kind == TaskKind::classification || kind == TaskKind::multilabel || kind == TaskKind::tagging;
-  if (has_labels) terms.labels = task.labels.names;
+  const std::string kind = name_of(task.config.kind);
+  if (task_head_of(task_head_objective(kind, terms))->has_labels()) terms.labels = task.labels.names;
   terms.class_weights = class_weights_of(task.config, task.labels, task.train);
   terms.scale.assign(task.config.scale.begin(), task.config.scale.end());
   return task_head_objective(kind, terms);

@@ -3,12 +3,14 @@
 #include <fstream>
 
 #include "core/tensor/safetensors.h"
-#include "evaluation/judged_task.h"
+#include "evaluation/tasks/judged_task.h"
+#include "finetune/chosen.h"
 #include "objectives/kinds.h"
 #include "run/config/load_config.h"
 #include "run/run.h"
 #include "tasks/rows/prepared_task.h"
 #include "tests/support/runs.h"
+#include "tests/train/tasks/trained.h"
 
 using namespace cloze;
 using Catch::Contains;
@@ -38,7 +40,7 @@ struct ProbedWorld {
     as<BertConfig>(base.model)->num_hidden_layers = 2;
     base.schedule.shape = ConstantSchedule{};
     base.schedule.warmup = 0;
-    pretrain(base, {.run = dir / "base"});
+    finetune(base, {.run = dir / "base"});
     set_log_file("");
     dir.write("train.tsv", early_and_late(43, 1));
     dir.write("valid.tsv", early_and_late(21, 2));
@@ -73,7 +75,7 @@ RunConfig probing(const TempDir& dir, const std::vector<int64_t>& layer, const s
   terms.layer = layer;
   terms.classifier_dropout = 0.1;
   config.init = {.from = world.dir / "base", .probe = true};
-  config.objectives = {task_head_objective(task.config.kind, terms)};
+  config.objectives = {task_head_objective(name_of(task.config.kind), terms)};
   config.data.tokens = dir / "rows";
   config.task = {.name = task.config.task,
                  .file = task.file,
@@ -109,12 +111,12 @@ std::map<int64_t, double> accuracies_on_valid(const std::string& run) {
 TEST_CASE("probes of all layers end in the bits of those that are trained alone, and the backbone keeps its own",
           "[train][tasks][probe]") {
   const TempDir dir;
-  const auto all = pretrain(probing(dir, {every_layer}), {.run = dir / "all"});
+  const auto all = finetune(probing(dir, {every_layer}), {.run = dir / "all"});
   REQUIRE(all.task["layers"].size() == 3);
   double best = 0;
   for (int64_t k = 0; k < 3; ++k) {
     const auto name = concat("alone", k);
-    const auto alone = pretrain(probing(dir, {k}), {.run = dir / name});
+    const auto alone = finetune(probing(dir, {k}), {.run = dir / name});
     for (const auto* part : {"weight", "bias"}) {
       const auto parameter = concat("classification.layer", k, ".", part);
       CHECK(at::equal(weights_in(dir / "all", parameter), weights_in(dir / name, parameter)));
@@ -148,7 +150,7 @@ TEST_CASE("a run of probes says which layer is the best on valid, with its test 
           "[train][tasks][probe]") {
   const TempDir dir;
   set_log_level(LogLevel::normal);
-  const auto report = pretrain(probing(dir, {every_layer}), {.run = dir / "run"});
+  const auto report = finetune(probing(dir, {every_layer}), {.run = dir / "run"});
   set_log_level(LogLevel::quiet);
   const auto layer = report.task["layer"].get<int64_t>();
   const auto log = read_file(dir / "run/log.txt");
@@ -158,8 +160,9 @@ TEST_CASE("a run of probes says which layer is the best on valid, with its test 
   CHECK_THAT(read_file(dir / "run/layers.svg"), Contains("early: accuracy by layer"));
   CHECK(json::parse(read_file(dir / "run/summary.json"))["task"] == report.task);
   const auto opened = open_run(dir / "run");
-  CHECK(opened.state.probed_layer == layer);
-  CHECK(opened.network->probes()->layers()[opened.network->probes()->chosen()] == layer);
+  CHECK(chosen_on_valid(opened.state).probed_layer == layer);
+  const auto& probes = *probes_of(*opened.network);
+  CHECK(probes.layers()[probes.chosen()] == layer);
   const auto task = judged_task(opened.config.data.tokens, opened.config.objectives);
   const auto judged =
       judge_part(*opened.network, task, read_prepared_part(opened.config.data.tokens, "test"), /*resamples=*/0);
@@ -172,13 +175,13 @@ TEST_CASE("a run of probes resumes to the same bits within an epoch and at its e
   auto config = probing(dir, {every_layer});
   config.train.budget = {};
   config.train.budget.steps = 18;
-  pretrain(config, {.run = dir / "whole"});
+  finetune(config, {.run = dir / "whole"});
   for (const int64_t at : {4, 6}) {
     auto half = config;
     half.train.budget.steps = at;
     const auto parts = dir / concat("parts", at);
-    pretrain(half, {.run = parts});
-    const auto report = pretrain(config, {.run = parts, .resume = true});
+    finetune(half, {.run = parts});
+    const auto report = finetune(config, {.run = parts, .resume = true});
     for (const auto* file : {"weights.safetensors", "optimizer.safetensors"})
       CHECK(same_files(dir / (std::string("whole/step-00000018/") + file), parts + "/step-00000018/" + file));
     if (at == 6) CHECK(same_files(dir / "whole/predictions.jsonl", parts + "/predictions.jsonl"));
@@ -193,7 +196,7 @@ TEST_CASE("probes that diverged have no figure, and their run ends with a curve 
   config.optimizer.learning_rate = 1000;
   config.optimizer.weight_decay = 10;  // each step makes the weights 10,000 times as large
   config.evaluation.every = config.checkpoint.every = 0;
-  CHECK(pretrain(config, {.run = dir / "run"}).best_step == 0);
+  CHECK(finetune(config, {.run = dir / "run"}).best_step == 0);
   const auto task = json::parse(read_file(dir / "run/summary.json"))["task"];
   CHECK(task["learned"] == false);
   CHECK(task["test"]["accuracy"]["value"].is_null());
@@ -204,10 +207,10 @@ TEST_CASE("probes that diverged have no figure, and their run ends with a curve 
 TEST_CASE("the same bits of probes for any number of workers and threads", "[train][tasks][probe]") {
   const TempDir dir;
   auto config = probing(dir, {every_layer});
-  pretrain(config, {.run = dir / "a"});
+  finetune(config, {.run = dir / "a"});
   config.train.workers = 3;
   config.train.threads = 1;
-  pretrain(config, {.run = dir / "b"});
+  finetune(config, {.run = dir / "b"});
   CHECK(same_files(dir / "a/step-00000018/weights.safetensors", dir / "b/step-00000018/weights.safetensors"));
 }
 
@@ -218,7 +221,7 @@ TEST_CASE("tags have probes at the first token of each word", "[train][tasks][pr
   config.optimizer.max_grad_norm = 1;
   config.train.budget.epochs = 60;
   config.evaluation.every = config.checkpoint.every = 120;  // the last step alone, at which all layers have learned
-  const auto report = pretrain(config, {.run = dir / "run"});
+  const auto report = finetune(config, {.run = dir / "run"});
   CHECK(report.task["layers"][0]["test"]["value"] == 1);  // the tag of a word is in its embedding
   CHECK(report.task["layers"][0]["test"]["count"] == 36);
 }

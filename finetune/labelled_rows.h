@@ -1,8 +1,9 @@
 #pragma once
-// Rows of a task as batches: the row kind `labelled`.
-#include "objectives/rows.h"
-#include "objectives/task_heads/task_heads.h"
-#include "tasks/rows/task_row.h"
+// Rows of a task as batches.
+#include "finetune/row_kinds.h"
+#include "finetune/task_kinds.h"
+#include "objectives/collator.h"
+#include "run/config/config.h"
 
 namespace cloze {
 
@@ -20,14 +21,11 @@ struct LabelledSetting {
 /// The setting of a run whose objective is a head of a task. Throws ConfigError for another objective.
 LabelledSetting labelled_setting(const ModelConfig& model, const Objectives& objectives);
 
-/// The states that a probe is trained on in a row: one, or of tags one for each.
-int64_t count_trained_states(TaskKind task, const TaskRow& row);
-
 /// Rows as a batch, padded on the right, or as the setting says, to the longest of them, XLNet's too, whose distances
 /// are relative: its head reads the last real token. `choice`: rows of an item stand together, and are one item. Window
 /// attention is global at the first token of a text, on the question of spans, and on the second text of a choice.
 /// `with_targets` false: as rows whose labels nobody knows.
-Batch labelled_batch(const LabelledSetting& setting, const std::vector<const TaskRow*>& rows, bool with_targets = true);
+Batch labelled_batch(const LabelledSetting& setting, const BatchRows& rows, bool with_targets = true);
 
 /// The decoder's input int64 [B, T] for ids [B, T], -100 = padding: the ids shifted right, after the start token or
 /// their own last token. Source: shift_tokens_right of transformers, models/bart and models/mbart.
@@ -47,5 +45,9 @@ Tensor shifted_right(const Tensor& ids, const ModelConfig& model);
 /// Throws DataError without rows, for a label that is none of the task's, and where no batch is left.
 std::unique_ptr<RowMaker> make_labelled_rows(const LabelledSetting& setting, std::vector<TaskRow> rows,
                                              const Rng& order, int64_t batch_size, bool drop_last = false);
+
+/// The rows of a run whose objective is the head of a task, of the prepared task that its tokens are; of another run
+/// those of its text. The config has no phases. Throws ConfigError for a head and a text, which has no labels.
+Collator rows_of_run(const RunConfig& config, const TokenStore& store, const RowsStart& start = {});
 
 }  // namespace cloze

@@ -1,4 +1,4 @@
-#include "evaluation/judged_task.h"
+#include "evaluation/tasks/judged_task.h"
 
 #include <algorithm>
 #include <cmath>

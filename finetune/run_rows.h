@@ -1,7 +1,8 @@
 #pragma once
 // What a network with the head of a task says of rows.
+#include "finetune/labelled_rows.h"
 #include "objectives/network.h"
-#include "objectives/task_heads/labelled_rows.h"
+#include "objectives/task_heads/layer_probes.h"
 
 namespace cloze {
 

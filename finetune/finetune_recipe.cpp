@@ -1,4 +1,4 @@
-#include "run/config/finetune_recipe.h"
+#include "finetune/finetune_recipe.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "train/callbacks/task_judge.h"
+#include "train/tasks/task_validation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,9 @@
 #include "run/config/objective_short_form.h"
 #include "tasks/figures/floors.h"
 #include "tasks/figures/task_metric.h"
+#include "train/callbacks/suites.h"
 #include "train/callbacks/training_log.h"
+#include "train/pretrain.h"
 
 namespace cloze {
 
@@ -54,7 +56,7 @@ SuiteResult suite_result_of(const std::string& name, const std::string& metric, 
   return result;
 }
 
-TaskJudge::TaskJudge(const RunConfig& config)
+TaskValidation::TaskValidation(const RunConfig& config)
     : task_(judged_task(config.data.tokens, config.objectives)),
       valid_(read_prepared_part(config.data.tokens, "valid")),
       name_(config.task.name),
@@ -73,18 +75,22 @@ TaskJudge::TaskJudge(const RunConfig& config)
   floor_name_ = name_of_floor(kind, Floor::constant);
 }
 
-void TaskJudge::judge(Network& network) {
-  auto judged = network.probes() ? judge_best_probe(network) : judge_head(network);
+void TaskValidation::judge(Network& network) {
+  auto judged = probes_of(network) ? judge_best_probe(network) : judge_head(network);
+  chosen_.no_answer_threshold = task_.setting.no_answer_threshold;
   cost_ = cost_of(judged.figures, metric_);
   result_ = suite_result_of(name_ + "-valid", metric_, judged);
-  loss_ = held_out_of(task_, valid_.items, judged, loss_name_);
-  if (!judged.figures.figures.empty()) return;
-  loss_.loss = undefined_cost;
-  loss_.standard_error.reset();
-  loss_.sequences.clear();
+  auto loss = held_out_of(task_, valid_.items, judged, loss_name_);
+  if (judged.figures.figures.empty()) {
+    loss.loss = undefined_cost;
+    loss.standard_error.reset();
+    loss.sequences.clear();
+  }
+  losses_.clear();
+  if (loss.count > 0) losses_.push_back(std::move(loss));
 }
 
-JudgedPart TaskJudge::judge_head(Network& network) {
+JudgedPart TaskValidation::judge_head(Network& network) {
   JudgedPart judged{.predictions = predict_items(network, task_, valid_.items, valid_.rows)};
   if (!are_finite(judged.predictions)) return judged;
   choose_setting(task_, valid_.items, metric_, judged.predictions);
@@ -92,7 +98,7 @@ JudgedPart TaskJudge::judge_head(Network& network) {
   return judged;
 }
 
-JudgedPart TaskJudge::judge_best_probe(Network& network) {
+JudgedPart TaskValidation::judge_best_probe(Network& network) {
   const auto& objectives = task_.objectives;
   const bool fits = bytes_of_states(network, objectives, valid_.rows, ProbedTokens::all) <= most_bytes_of_states;
   if (!states_ && fits) states_ = states_of_rows(network, objectives, valid_.rows, ProbedTokens::all);
@@ -102,36 +108,35 @@ JudgedPart TaskJudge::judge_best_probe(Network& network) {
     const double cost = cost_of(all[probe].figures, metric_), least = cost_of(all[best].figures, metric_);
     if (cost < least || (std::isnan(least) && !std::isnan(cost))) best = probe;
   }
-  probed_layer_ = network.probes()->layers()[best];
+  chosen_.probed_layer = probes_of(network)->layers()[best];
   return std::move(all[best]);
 }
 
-std::string TaskJudge::text() const {
+std::string TaskValidation::text() const {
   std::string text = "  " + result_.suite;
   for (const auto& figure : result_.figures) {
     if (figure.metric != metric_) continue;
     text += concat(" ", figure.metric, " ", fixed_or_dash(figure.value, 4));
   }
-  if (probed_layer_ >= 0) text += concat(" of layer ", probed_layer_);
+  if (chosen_.probed_layer >= 0) text += concat(" of layer ", chosen_.probed_layer);
   const double floor = is_error(metric_) ? floor_ : -floor_;
   return text + concat(" (", floor_name_, " ", fixed_or_dash(floor, 4), ")");
 }
 
-bool TaskJudge::learned(double cost) const {
+void TaskValidation::add_to(nlohmann::json& row) const { row["suites"] = to_json(std::vector{result_}); }
+
+/// Whether a step of this cost predicts better than the majority class, the mean, `O`, or no answer of the valid part:
+/// where the figure is a share of items, by more than its interval.
+bool TaskValidation::learned(double cost) const {
   if (!std::isfinite(cost) || cost >= floor_) return false;
   return items_ == 0 || wilson(-cost * static_cast<double>(items_), items_).low > -floor_;
 }
 
-nlohmann::json TaskJudge::summary(double best_cost) const {
-  return {{"metric", metric_},
-          {"best", value_of(best_cost, metric_)},
-          {"floor", {{"name", floor_name_}, {"value", value_of(floor_, metric_)}}},
-          {"learned", learned(best_cost)}};
-}
-
-std::optional<TaskJudge> task_judge_of(const RunConfig& config) {
-  if (config.task.name.empty()) return std::nullopt;
-  return std::optional<TaskJudge>(std::in_place, config);
+void TaskValidation::conclude(double best_cost, PretrainReport& report) const {
+  report.task = {{"metric", metric_},
+                 {"best", value_of(best_cost, metric_)},
+                 {"floor", {{"name", floor_name_}, {"value", value_of(floor_, metric_)}}},
+                 {"learned", learned(best_cost)}};
 }
 
 }  // namespace cloze

@@ -4,8 +4,7 @@
 #include <vector>
 
 #include "evaluation/evaluate.h"
-#include "objectives/network.h"
-#include "objectives/task_heads/run_rows.h"
+#include "finetune/run_rows.h"
 #include "tasks/figures/figures.h"
 #include "tasks/figures/item_prediction.h"
 #include "tasks/rows/prepared_task.h"

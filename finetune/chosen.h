@@ -1,0 +1,24 @@
+#pragma once
+// What a fine-tuning chooses on the valid part besides its best step.
+#include <cstdint>
+
+#include "core/json_fields.h"
+#include "run/run.h"
+
+namespace cloze {
+
+/// Fields of state.json: the choices of the last evaluation, so that every checkpoint has its own.
+struct ChosenOnValid {
+  double no_answer_threshold = 0;  ///< of spans; 0: none was chosen
+  int64_t probed_layer = -1;       ///< of probes of several layers: the best one; -1: there was none
+};
+template <class V>
+void describe(V& v, ChosenOnValid& c) {
+  v.or_else("no_answer_threshold", c.no_answer_threshold, 0);
+  v.or_else("probed_layer", c.probed_layer, -1);
+}
+
+/// Those of a checkpoint.
+inline ChosenOnValid chosen_on_valid(const TrainState& state) { return state.chosen.get<ChosenOnValid>(); }
+
+}  // namespace cloze

@@ -1,0 +1,52 @@
+#include "objectives/task_heads/head_kind.h"
+
+namespace cloze {
+
+Tensor class_weights_of(const TaskHeadTerms& terms, const Tensor& like) {
+  return at::tensor(at::ArrayRef<double>(terms.class_weights), at::kDouble).to(at::kFloat).to(like.device());
+}
+
+LossPart part_of_head(const std::string& name, double weight, const TaskHeadTerms& terms, const HeadKind& kind,
+                      const Batch& batch) {
+  LossPart part{.name = name, .weight = weight};
+  part.count = kind.count(batch);
+  part.has_accuracy = kind.has_accuracy();
+  if (terms.class_weights.empty() || !batch.labels.defined()) return part;
+  const auto& labels = batch.labels;
+  part.weights =
+      class_weights_of(terms, labels).index_select(0, labels.clamp_min(0)).masked_fill(labels.eq(uncounted_label), 0.0);
+  return part;
+}
+
+void count_labelled(const Batch& batch, std::vector<RowSizes>& rows) {
+  for (auto& row : rows) {
+    row.predicted = 0;
+    if (batch.decoder_input_ids.defined()) row.target_length = row.length;
+  }
+}
+
+void fill_sum(LossPart& part, const Tensor& losses, const Tensor& rows, const Tensor& single) {
+  const bool graph = at::GradMode::is_enabled();
+  part.sum = graph ? losses.sum() : losses.sum(at::kDouble).to(at::kFloat);
+  if (!graph) part.single = {.row = rows, .loss = single};
+}
+
+void fill_by_labels(LossPart& part, const TaskHeadTerms& terms, const Tensor& logits, const Tensor& labels,
+                    const Tensor& rows, bool is_training) {
+  const double smoothing = is_training ? terms.label_smoothing : 0;
+  const auto weights = terms.class_weights.empty() ? std::optional<Tensor>() : class_weights_of(terms, logits);
+  const auto losses =
+      at::cross_entropy_loss(logits, labels, weights, at::Reduction::None, uncounted_label, smoothing);  // [N]
+  part.correct = logits.argmax(-1).eq(labels).sum().item<int64_t>();
+  const auto single = weights && !at::GradMode::is_enabled()
+                          ? at::cross_entropy_loss(logits, labels, {}, at::Reduction::None, uncounted_label)
+                          : losses;
+  fill_sum(part, losses, rows, single);
+}
+
+void fill_by_targets(LossPart& part, const Tensor& losses, const Tensor& targets) {
+  const auto rows = rows_of(targets.select(1, 0).to(at::kLong)).unsqueeze(1).expand_as(targets).flatten();
+  fill_sum(part, losses, rows, losses.flatten());
+}
+
+}  // namespace cloze

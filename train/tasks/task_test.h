@@ -1,0 +1,28 @@
+#pragma once
+// The test part of a run's task, judged once, when the run is over.
+#include <optional>
+#include <string>
+
+#include "evaluation/suites/suite_result.h"
+#include "evaluation/tasks/layer_curve.h"
+#include "train/training.h"
+
+namespace cloze {
+
+/// After the last step judges the test part with the best checkpoint, and writes predictions.jsonl, hardest.md and
+/// confusion.svg into the run, and of probes of several layers layers.svg.
+class TaskTest final : public Callback {
+ public:
+  void finish(Training& training) override;
+  /// Adds to what the validation says of the task (PretrainReport::task) "test": {METRIC: {value, low, high, count}}
+  /// and "notes", with probes of several layers "layer", the best one, and "layers" (evaluation/tasks/layer_curve.h);
+  /// warns of a run that did not learn.
+  void conclude(const Training& training, PretrainReport& report) override;
+
+ private:
+  std::optional<SuiteResult> result_{};  ///< the figures of the test part; none before the end
+  std::string predictions_{};            ///< the content of predictions.jsonl
+  std::optional<LayerCurve> layers_{};   ///< of several probes
+};
+
+}  // namespace cloze
