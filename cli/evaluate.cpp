@@ -107,9 +107,9 @@ void print_task_figures(const TaskFiguresCommand& c) {
   const auto task =
       open_task(named.empty() ? c.task : named, {.skip_bad = c.skip_bad, .may_lack_train = c.part != "train"});
   const auto kind = task.config.kind;
-  require<ConfigError>(c.no_answer.empty() || kind == TaskKind::spans, "--no-answer: the task is ", name_of(kind),
+  require<ConfigError>(c.no_answer.empty() || kind->has_answers, "--no-answer: the task is ", name_of(kind),
                        ", and scores of no answer are of spans; leave it out");
-  require<ConfigError>(!c.scheme || kind == TaskKind::tagging, "--scheme: the task is ", name_of(kind),
+  require<ConfigError>(!c.scheme || kind->has_scheme, "--scheme: the task is ", name_of(kind),
                        ", and a scheme is of tags; leave it out");
   const auto& items = part_of(task, c.part).items;
   require<ConfigError>(!items.empty(), c.task, ": has no part ", c.part,

@@ -20,11 +20,11 @@ ObjectiveConfig head_for(const Task& task, const Recipe& recipe) {
                : recipe.original_head ? HeadDesign::original
                                       : HeadDesign::huggingface;
   terms.classifier_dropout = recipe.classifier_dropout;
-  const std::string kind = name_of(task.config.kind);
-  if (task_head_of(task_head_objective(kind, terms))->has_labels()) terms.labels = task.labels.names;
+  const auto kind = task.config.kind;
+  if (kind->learns_labels) terms.labels = task.labels.names;
   terms.class_weights = class_weights_of(task.config, task.labels, task.train);
   terms.scale.assign(task.config.scale.begin(), task.config.scale.end());
-  return task_head_objective(kind, terms);
+  return task_head_objective(name_of(kind->head), terms);
 }
 
 }  // namespace

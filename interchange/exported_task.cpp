@@ -26,9 +26,9 @@ std::string rows_of_task(const LoadedRun& run) { return tokens_of_run(run.folder
 /// What a call of a pipeline needs to cut texts as these were.
 ReadingNote cut_note_of(const TaskConfig& task, const std::string& length) {
   const auto beyond = concat("Of more than ", length, " tokens, ");
-  if (task.kind == TaskKind::tagging)
+  if (task.kind->has_words)
     return {beyond + "words were read in windows; pipelines do so with stride=, else later words have no tag."};
-  if (task.kind == TaskKind::spans)
+  if (task.kind->has_answers)
     return {beyond +
             "contexts were read in windows, as a tokenizer cuts them with truncation=\"only_second\", stride= and "
             "return_overflowing_tokens=True."};
@@ -44,11 +44,11 @@ ReadingNote cut_note_of(const TaskConfig& task, const std::string& length) {
 }
 
 /// The figures that say what others of their kind do not: of two labels five of 17.
-bool is_shown(const std::string& metric, TaskKind kind) {
+bool is_shown(const std::string& metric, AnyTaskKind kind) {
   static const std::vector<std::string> shown{"accuracy", "auc",       "auc_macro",  "f1",      "f1_macro",
                                               "f1a",      "f1_strict", "mcc",        "pearson", "spearman",
                                               "mse",      "exact",     "exact_match"};
-  return contains(shown, metric) || (metric == "f1_micro" && kind != TaskKind::classification);  // there it is accuracy
+  return contains(shown, metric) || (metric == "f1_micro" && kind->form == AnswerForm::labels);  // of one label it is accuracy
 }
 
 /// What the constant prediction reaches on the test part.
@@ -100,7 +100,7 @@ std::vector<ReadingNote> reading_notes(const LoadedRun& run, const TaskConfig& t
       notes.push_back({concat("Texts had the form ", shortened(*written),
                               "; pipelines put no columns and no words together, so give them such texts."),
                        true});
-  if (task.kind == TaskKind::spans && chosen_on_valid(run.state).no_answer_threshold != 0)
+  if (task.kind->has_answers && chosen_on_valid(run.state).no_answer_threshold != 0)
     notes.push_back({concat("A question has no answer where the score of none is above that of the best answer by ",
                             "more than ", digits(chosen_on_valid(run.state).no_answer_threshold, 5), "."),
                      true});

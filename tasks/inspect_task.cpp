@@ -7,6 +7,7 @@
 #include "core/report/table.h"
 #include "core/spelling.h"
 #include "core/text.h"
+#include "tasks/kinds/answers.h"
 #include "tasks/rows/epoch_order.h"
 
 namespace cloze {
@@ -15,20 +16,18 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Items, of tagging words, whose labels the training part lacks.
-uint64_t unknown_labels_of(const Gold& gold, TaskKind kind) {
-  if (const auto* one = std::get_if<GoldLabel>(&gold)) return one->id < 0;
-  const auto* several = std::get_if<GoldLabels>(&gold);
-  const auto count = several ? std::ranges::count(several->ids, unknown_label) : 0;
-  return static_cast<uint64_t>(kind == TaskKind::tagging ? count : std::min<int64_t>(count, 1));
+/// Items, or words, whose labels the training part lacks.
+uint64_t unknown_labels_of(const TaskAnswer& gold, AnyTaskKind kind) {
+  if (gold.form == AnswerForm::label) return gold.label < 0;
+  const auto count = std::ranges::count(gold.labels, unknown_label);
+  return static_cast<uint64_t>(kind->has_words ? count : std::min<int64_t>(count, 1));
 }
 
-void count_value(InspectedPart& part, const Gold& gold, size_t before) {
-  const auto* number = std::get_if<GoldValue>(&gold);
-  if (!number) return;
-  part.least = before == 0 ? number->value : std::min(part.least, number->value);
-  part.greatest = before == 0 ? number->value : std::max(part.greatest, number->value);
-  part.mean += (number->value - part.mean) / static_cast<double>(before + 1);
+void count_value(InspectedPart& part, const TaskAnswer& gold, size_t before) {
+  if (gold.form != AnswerForm::value) return;
+  part.least = before == 0 ? gold.value : std::min(part.least, gold.value);
+  part.greatest = before == 0 ? gold.value : std::max(part.greatest, gold.value);
+  part.mean += (gold.value - part.mean) / static_cast<double>(before + 1);
 }
 
 /// The length that a share of the rows does not exceed.
@@ -50,11 +49,6 @@ double mean_of(const std::vector<int64_t>& lengths) {
     all += static_cast<double>(lengths[length]);
   }
   return all > 0 ? sum / all : 0;
-}
-
-std::string name_of_label(const Task& task, int64_t id) {
-  const bool is_known = id >= 0 && id < task.labels.size();
-  return is_known ? task.labels.names[static_cast<size_t>(id)] : std::to_string(id);
 }
 
 }  // namespace
@@ -104,29 +98,6 @@ void add_inputs(const TaskRow& row, ordered_json& to) {
   if (!row.segments.empty()) to["token_type_ids"] = row.segments;
 }
 
-ordered_json label_or_null(int64_t label) { return label == no_label ? ordered_json() : ordered_json(label); }
-
-void write_gold(const TaskRow& row, const TaskItem& item, TaskKind kind, ordered_json& to) {
-  switch (kind) {
-    case TaskKind::classification:
-      to["label"] = label_or_null(row.label);
-      break;
-    case TaskKind::regression:
-      to["label"] = std::holds_alternative<GoldValue>(item.gold) ? ordered_json(row.value) : ordered_json();
-      break;
-    case TaskKind::multilabel:
-    case TaskKind::tagging:
-      to["labels"] = row.labels;
-      break;
-    case TaskKind::spans:
-      to["start"] = label_or_null(row.start);
-      to["end"] = label_or_null(row.end);
-      break;
-    case TaskKind::choice:
-      break;
-  }
-}
-
 ordered_json json_of_choice(const TaskExample& example) {
   auto candidates = ordered_json::array();
   ordered_json right;
@@ -159,27 +130,8 @@ ordered_json json_of(const InspectedPart& part, const Task& task) {
                      {"p90", quantile_of(rows.lengths, 0.9)},
                      {"p99", quantile_of(rows.lengths, 0.99)},
                      {"longest", quantile_of(rows.lengths, 1)}};
-  switch (task.config.kind) {
-    case TaskKind::regression:
-      made["values"] = {{"least", part.least}, {"mean", part.mean}, {"greatest", part.greatest}};
-      return made;
-    case TaskKind::spans:
-      made["items_without_answer"] = rows.items_without_answer;
-      made["windows_without_answer"] = rows.windows_without_answer;
-      made["split_answers"] = rows.split_answers;
-      made["lost_answers"] = rows.lost_answers;
-      made["answers_without_token"] = rows.answers_without_token;
-      return made;
-    case TaskKind::tagging:
-      made["words"] = rows.words;
-      made["words_without_token"] = rows.words_without_token;
-      made["cut_words"] = rows.cut_words;
-      break;
-    case TaskKind::classification:
-    case TaskKind::multilabel:
-    case TaskKind::choice:
-      break;
-  }
+  task.config.kind->write_counts(part, made);
+  if (!task.config.kind->learns_labels && !task.config.kind->has_candidates) return made;
   auto labels = ordered_json::object();
   for (size_t id = 0; id < part.labels.size(); ++id) labels[task.labels.names[id]] = part.labels[id];
   made["labels"] = labels;
@@ -192,7 +144,7 @@ ordered_json json_of(const InspectedPart& part, const Task& task) {
 ordered_json to_json(const TaskInspection& inspection, const Task& task) {
   auto examples = ordered_json::array(), counts = ordered_json::object();
   for (const auto& example : inspection.examples) {
-    if (task.config.kind == TaskKind::choice) {
+    if (task.config.kind->rows_compete) {
       examples.push_back(json_of_choice(example));
       continue;
     }
@@ -200,7 +152,7 @@ ordered_json to_json(const TaskInspection& inspection, const Task& task) {
       ordered_json made{{"item", example.item->id}};
       if (std::holds_alternative<Windows>(task.config.cut)) made["window"] = row.window;
       add_inputs(row, made);
-      write_gold(row, *example.item, task.config.kind, made);
+      task.config.kind->write_target(row, *example.item, made);
       examples.push_back(made);
     }
   }
@@ -252,10 +204,10 @@ void say_cut(const std::string& part, const char* which, const TextCounts& count
 /// What is not in the rows as it stands in the files.
 std::string losses_of(const TaskInspection& inspection, const Task& task) {
   std::string text;
-  const bool is_span = task.config.kind == TaskKind::spans, is_choice = task.config.kind == TaskKind::choice;
+  const auto& kind = task.config.kind;
   for (const auto& [name, rows, labels, unknown, least, greatest, mean] : inspection.parts) {
-    say_cut(name, is_span ? "question" : is_choice ? "premise" : "first text", rows.first, text);
-    say_cut(name, is_span ? "context" : is_choice ? "candidate" : "second text", rows.second, text);
+    say_cut(name, kind->texts[0], rows.first, text);
+    say_cut(name, kind->texts[1], rows.second, text);
     const auto say = [&](uint64_t count, const char* thing, const char* what) {
       if (count > 0) text += concat("  ", name, ": ", counted(count, thing), " ", what, "\n");
     };
@@ -263,7 +215,7 @@ std::string losses_of(const TaskInspection& inspection, const Task& task) {
     say(rows.words_without_token, "word", "without a token, which get the tag of no phrase or the most frequent one");
     for (const auto& word : rows.listed_words) text += concat("    item ", word.item, ", word ", word.word, "\n");
     say(rows.cut_words, "word", "longer than a row, which has its beginning");
-    say(unknown, task.config.kind == TaskKind::tagging ? "word" : "item",
+    say(unknown, kind->label_unit,
         "with a label that the training part lacks: never predicted, counted as wrong");
     say(rows.items_without_answer, "item", "without an answer");
     say(rows.windows_without_answer, "window", "without the answer, which point at the class token");
@@ -280,37 +232,9 @@ std::string tokens_of(const TaskRow& row, const Task& task, const Tokenizer& tok
   for (size_t at = 0; at < row.ids.size(); ++at) {
     text += (at > 0 ? " " : "") + visible(tokenizer.readable_piece(row.ids[at]));
     if (!row.words.empty() && !row.labels.empty() && row.labels[at] >= 0)
-      text += "/" + name_of_label(task, row.labels[at]);
+      text += "/" + name_of_label(task.labels, row.labels[at]);
   }
   return text;
-}
-
-/// What is right for a row, for people.
-std::string gold_of(const TaskRow& row, const TaskItem& item, const Task& task) {
-  switch (task.config.kind) {
-    case TaskKind::classification:
-      return row.label == no_label ? "no label" : name_of_label(task, row.label);
-    case TaskKind::regression:
-      return std::holds_alternative<GoldValue>(item.gold) ? shortest(row.value) : "no value";
-    case TaskKind::choice:
-      return row.label == 1 ? "right" : row.label == 0 ? "wrong" : "no label";
-    case TaskKind::multilabel: {
-      std::vector<std::string> names;
-      for (size_t id = 0; id < row.labels.size(); ++id)
-        if (row.labels[id] == 1) names.push_back(name_of_label(task, static_cast<int64_t>(id)));
-      return names.empty() ? "no label" : listed(names);
-    }
-    case TaskKind::spans: {
-      if (row.start == no_label) return "no known answer";
-      const auto begin = row.bytes[static_cast<size_t>(row.start)][0], end = row.bytes[static_cast<size_t>(row.end)][1];
-      if (begin < 0) return "no answer here";
-      return concat("'", visible(item.second.substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin))),
-                    "', tokens ", row.start, " to ", row.end);
-    }
-    case TaskKind::tagging:
-      return "";
-  }
-  return "";
 }
 
 }  // namespace
@@ -318,7 +242,7 @@ std::string gold_of(const TaskRow& row, const TaskItem& item, const Task& task) 
 std::string to_text(const TaskInspection& inspection, const Task& task, const Tokenizer& tokenizer) {
   const auto kind = task.config.kind;
   std::string text = concat(task.config.task, ": ", name_of(kind), "\n\n");
-  if (kind == TaskKind::regression) {
+  if (kind->form == AnswerForm::value) {
     for (const auto& part : inspection.parts)
       text += concat("  ", part.name, ": values from ", shortest(part.least), " to ", shortest(part.greatest),
                      ", mean ", digits(part.mean, 4), "\n");
@@ -330,9 +254,9 @@ std::string to_text(const TaskInspection& inspection, const Task& task, const To
   for (const auto& note : task.notes) text += wrapped("  ", note, 100, 4);
   for (const auto& example : inspection.examples)
     for (const auto& row : example.rows) {
-      const auto gold = gold_of(row, *example.item, task);
+      const auto gold = kind->target_text(row, *example.item, task.labels);
       text += concat("\n", visible(example.item->id), row.window > 0 ? concat(", window ", row.window) : "",
-                     kind == TaskKind::choice ? concat(", candidate ", row.candidate) : "",
+                     kind->rows_compete ? concat(", candidate ", row.candidate) : "",
                      gold.empty() ? "" : ": " + gold, "\n", wrapped("  ", tokens_of(row, task, tokenizer), 100, 2));
     }
   return text;

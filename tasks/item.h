@@ -3,14 +3,14 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <variant>
+#include <utility>
 #include <vector>
 
 #include "core/config/config_rule.h"
 
 namespace cloze {
 
-/// What a task asks for.
+/// The heads that answer for tasks.
 enum class TaskKind { classification, multilabel, regression, tagging, spans, choice };
 constexpr auto choices(TaskKind) {
   using enum TaskKind;
@@ -32,28 +32,34 @@ struct AnswerSpan {
 /// The id of a label that the training part lacks: never predicted, so that it counts as wrong.
 inline constexpr int64_t unknown_label = -1;
 
-struct NoGold {
-  bool operator==(const NoGold&) const = default;
-};
-struct GoldLabel {
-  int64_t id = unknown_label;  ///< of classification: a label; of choice: a candidate
-  bool operator==(const GoldLabel&) const = default;
-};
-struct GoldLabels {
-  std::vector<int64_t> ids{};          ///< of multilabel: ascending; of tagging: one for each word
-  std::vector<std::string> unknown{};  ///< of tagging: what stands in the file for each unknown_label, in their order
-  bool operator==(const GoldLabels&) const = default;
-};
-struct GoldValue {
+/// Which fields of an answer say something.
+enum class AnswerForm { none, label, labels, value, spans };
+
+/// What is right for an item, or what is predicted for it: the fields of its form.
+struct TaskAnswer {
+  AnswerForm form = AnswerForm::none;  ///< none: nobody knows
+  int64_t label = unknown_label;       ///< a label, or the number of a candidate
+  std::vector<int64_t> labels{};       ///< a set of them, ascending, or one for each word
+  std::vector<std::string> unknown{};  ///< of words: what was written for each unknown_label, in their order
   double value = 0;
-  bool operator==(const GoldValue&) const = default;
+  std::vector<AnswerSpan> spans{};  ///< what is right: each; what is predicted: the best; empty: there is no answer
+  bool is_known() const { return form != AnswerForm::none; }
+  /// The first text in a context; empty: there is none.
+  std::string text() const { return spans.empty() ? "" : spans.front().text; }
+  bool operator==(const TaskAnswer&) const = default;
 };
-struct GoldAnswers {
-  std::vector<AnswerSpan> answers{};  ///< each is right; empty: the context has no answer
-  bool operator==(const GoldAnswers&) const = default;
-};
-/// What is right for an item.
-using Gold = std::variant<NoGold, GoldLabel, GoldLabels, GoldValue, GoldAnswers>;
+inline TaskAnswer label_answer(int64_t id) { return {.form = AnswerForm::label, .label = id}; }
+inline TaskAnswer labels_answer(std::vector<int64_t> ids, std::vector<std::string> unknown = {}) {
+  return {.form = AnswerForm::labels, .labels = std::move(ids), .unknown = std::move(unknown)};
+}
+inline TaskAnswer value_answer(double value) { return {.form = AnswerForm::value, .value = value}; }
+inline TaskAnswer spans_answer(std::vector<AnswerSpan> spans) {
+  return {.form = AnswerForm::spans, .spans = std::move(spans)};
+}
+/// An answer in a context of which only the text is known; empty: no answer.
+inline TaskAnswer text_answer(const std::string& text) {
+  return spans_answer(text.empty() ? std::vector<AnswerSpan>{} : std::vector<AnswerSpan>{{.text = text}});
+}
 
 /// An item as its file has it.
 struct TaskItem {
@@ -64,8 +70,13 @@ struct TaskItem {
   bool is_pair = false;              ///< it has a second text
   std::vector<std::string> words{};  ///< tagging
   std::vector<std::string> candidates{};  ///< choice
-  Gold gold{};
+  TaskAnswer gold{};                 ///< what is right
 };
+
+/// A question whose context has no answer.
+inline bool is_unanswerable(const TaskItem& item) {
+  return item.gold.form == AnswerForm::spans && item.gold.spans.empty();
+}
 
 /// The labels of a task by id.
 struct TaskLabels {
@@ -76,15 +87,10 @@ struct TaskLabels {
 
 /// What a model, or anybody, predicts for an item.
 struct TaskPrediction {
-  std::string id{};                    ///< of the item
-  int64_t label = unknown_label;       ///< classification and choice; unknown_label: none of the labels
-  std::vector<int64_t> labels{};       ///< multilabel: ascending; tagging: one for each word
-  std::vector<std::string> unknown{};  ///< tagging: what was predicted for each unknown_label, in their order
-  double value = 0;                    ///< regression
-  std::string answer{};                ///< spans; empty: no answer
-  /// Probabilities: classification and multilabel by label, choice by candidate; empty: not known.
-  std::vector<double> probabilities{};
-  double no_answer = 0;  ///< spans: the score of no answer less that of the best answer
+  std::string id{};  ///< of the item
+  TaskAnswer answer{};
+  std::vector<double> probabilities{};  ///< by label or by candidate; empty: not known
+  double no_answer = 0;                 ///< of spans: the score of no answer less that of the best answer
 };
 
 }  // namespace cloze

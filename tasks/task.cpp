@@ -43,11 +43,8 @@ uint64_t part_hash(const TaskItem& item) {
 
 /// The label of an item, or all of them, as its file has them; empty of other kinds.
 std::string stratum_of(const TaskItem& item, const TaskConfig& config, const TaskLabels& labels) {
-  std::vector<int64_t> ids;
-  if (const auto* one = std::get_if<GoldLabel>(&item.gold); one && config.kind == TaskKind::classification)
-    ids = {one->id};
-  if (const auto* several = std::get_if<GoldLabels>(&item.gold); several && config.kind == TaskKind::multilabel)
-    ids = several->ids;
+  if (!config.kind->learns_labels || config.kind->has_words) return "";
+  const auto ids = item.gold.form == AnswerForm::label ? std::vector{item.gold.label} : item.gold.labels;
   std::vector<std::string> written;
   for (const auto id : ids) written.push_back(labels.written[static_cast<size_t>(id)]);
   std::sort(written.begin(), written.end());
@@ -191,9 +188,7 @@ void note_all_doubles(Task& task, bool has_own_valid) {
 }
 
 bool asks_labels_of_train(const TaskConfig& config) {
-  const bool has_labels = config.kind == TaskKind::classification || config.kind == TaskKind::multilabel ||
-                          config.kind == TaskKind::tagging;
-  return has_labels && given_labels(config).names.empty();
+  return config.kind->learns_labels && given_labels(config).names.empty();
 }
 
 /// Whether all files of a part are there.
@@ -255,7 +250,7 @@ Task open_task(const std::string& file, const TaskOptions& options) {
     task.notes.push_back(
         concat("valid is a tenth of train, by a hash of each item: ", counted(task.valid.items.size(), "item"), " of ",
                thousands(task.valid.items.size() + task.train.items.size())));
-    if (task.config.kind != TaskKind::choice) note_parted_labels(task);
+    if (task.config.kind->learns_labels) note_parted_labels(task);
   }
   note_all_doubles(task, has_own_valid);
   return task;
@@ -275,9 +270,7 @@ bool begins_with_label(const std::string& file) {
 /// Whether a file has a text of a task on each line: it is called .txt, and the task asks for a label or a number of
 /// one text. A tab in its first line makes it a table, which has to say so.
 bool has_text_a_line(const TaskConfig& config, const std::string& file) {
-  const bool asks_of_text = config.kind == TaskKind::classification || config.kind == TaskKind::multilabel ||
-                            config.kind == TaskKind::regression;
-  if (!asks_of_text || !config.data.second.empty() || config.data.text.find('{') != std::string::npos) return false;
+  if (!config.kind->files.formats.empty() || config.kind->has_candidates || !config.data.second.empty() || config.data.text.find('{') != std::string::npos) return false;
   if (config.data.format != TaskFormat::automatic || !uncompressed_name(file).ends_with(".txt")) return false;
   LineReader lines(file);
   std::string_view line;

@@ -20,8 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool has_labels(TaskKind kind) { return kind != TaskKind::regression && kind != TaskKind::spans; }
-
 /// The templates of a task are whole.
 void check_templates(const TaskDataConfig& data, Limits& limits) {
   for (const auto& [key, text] : {std::pair("data.text", &data.text), std::pair("data.second", &data.second),
@@ -34,46 +32,52 @@ void check_templates(const TaskDataConfig& data, Limits& limits) {
   }
 }
 
+/// The form of the files is one that the kind reads.
+void check_format(const TaskConfig& c, Limits& limits) {
+  using enum TaskFormat;
+  const auto format = c.data.format;
+  const auto& own = c.kind->files;
+  const bool is_json = format == jsonl || format == automatic, is_own = contains(own.formats, format);
+  limits.forbid(format == squad && !is_own, "'data.format' is squad, and 'kind' is ", c.kind,
+                "; answers in a context are spans");
+  limits.forbid((format == conll || format == conllu) && !is_own, "'data.format' is ", format, ", and 'kind' is ",
+                c.kind, "; a word a line is of tagging");
+  limits.forbid(!own.formats.empty() && !is_own && !is_json, "'data.format' is ", format, ", which has no ",
+                own.lacking);
+}
+
 void check_columns(const TaskConfig& c, Limits& limits) {
   const auto& data = c.data;
   using enum TaskFormat;
-  const bool is_squad = data.format == squad, is_column_file = data.format == conll || data.format == conllu;
   const bool is_json = data.format == jsonl || data.format == automatic;
-  limits.forbid(is_squad && c.kind != TaskKind::spans, "'data.format' is squad, and 'kind' is ", c.kind,
-                "; answers in a context are spans");
-  limits.forbid(is_column_file && c.kind != TaskKind::tagging, "'data.format' is ", data.format, ", and 'kind' is ",
-                c.kind, "; a word a line is of tagging");
-  limits.forbid(c.kind == TaskKind::tagging && !is_column_file && !is_json, "'data.format' is ", data.format,
-                ", which has no words; write conll, conllu or jsonl");
-  limits.forbid(c.kind == TaskKind::spans && !is_squad && !is_json, "'data.format' is ", data.format,
-                ", which has no places of answers; write squad or jsonl");
-  const bool is_fixed = c.kind == TaskKind::tagging || c.kind == TaskKind::spans;  // or their files are JSON lines
-  limits.forbid(!is_fixed && data.text.empty() && data.format != folders && data.format != trec,
+  const bool has_own_files = !c.kind->files.formats.empty();  // or their files are JSON lines
+  limits.forbid(!has_own_files && data.text.empty() && data.format != folders && data.format != trec,
                 "'data.text' is empty; name the column of the text");
   const bool has_empty = std::ranges::find(data.label, "") != data.label.end();
-  limits.forbid(has_empty || (!is_fixed && data.label.empty() && data.format != folders),
+  limits.forbid(has_empty || (!has_own_files && data.label.empty() && data.format != folders),
                 "'data.label' is empty; name the column of the label");
-  limits.forbid(data.label.size() > 1 && c.kind != TaskKind::multilabel, "'data.label' names ", data.label.size(),
+  limits.forbid(data.label.size() > 1 && !c.kind->has_sets, "'data.label' names ", data.label.size(),
                 " columns, and 'kind' is ", c.kind, "; columns of 0 and 1, each a label, are of multilabel");
   limits.forbid(std::set(data.label.begin(), data.label.end()).size() < data.label.size(),
                 "'data.label' names a column twice; name each once");
-  limits.forbid(c.kind == TaskKind::choice && data.candidates.empty(),
+  limits.forbid(c.kind->has_candidates && data.candidates.empty(),
                 "'data.candidates' is empty; name the columns of the candidates");
-  limits.forbid(c.kind != TaskKind::choice && !data.candidates.empty(), "'data.candidates' is given, and 'kind' is ",
+  limits.forbid(!c.kind->has_candidates && !data.candidates.empty(), "'data.candidates' is given, and 'kind' is ",
                 c.kind, "; a choice has candidates");
-  limits.forbid(c.kind != TaskKind::spans && !data.answers.empty(), "'data.answers' is given, and 'kind' is ", c.kind,
+  limits.forbid(!c.kind->has_answers && !data.answers.empty(), "'data.answers' is given, and 'kind' is ", c.kind,
                 "; spans have answers");
   limits.forbid(!data.each.empty() && !is_json, "'data.each' is '", shortened(data.each), "', and 'data.format' is ",
                 data.format, "; only JSON lines nest");
-  limits.forbid(c.kind != TaskKind::tagging && data.scheme != TagScheme::none, "'data.scheme' is ", data.scheme,
+  limits.forbid(!c.kind->has_scheme && data.scheme != TagScheme::none, "'data.scheme' is ", data.scheme,
                 ", and 'kind' is ", c.kind, "; tags have a scheme");
-  limits.forbid(c.kind == TaskKind::multilabel && data.label_separator.empty(),
+  limits.forbid(c.kind->has_sets && data.label_separator.empty(),
                 "'data.label_separator' is empty; write what stands between labels");
   check_templates(data, limits);
 }
 
 void check_labels(const TaskConfig& c, Limits& limits) {
-  limits.forbid(!has_labels(c.kind) && !c.labels.items.empty(), "'labels' are given, and 'kind' is ", c.kind,
+  const bool has_labels = c.kind->learns_labels || c.kind->has_candidates;
+  limits.forbid(!has_labels && !c.labels.items.empty(), "'labels' are given, and 'kind' is ", c.kind,
                 ", which has none; leave them out");
   std::set<std::string> names, all_written;
   for (const auto& [written, node] : c.labels.items) {
@@ -82,7 +86,7 @@ void check_labels(const TaskConfig& c, Limits& limits) {
     limits.forbid(node.type != ConfigNode::Type::scalar || node.text.empty(), "'labels' names '", shortened(written),
                   "' by ", config_detail::shown(node), "; write a text");
     const bool is_new = names.insert(node.text).second;
-    limits.forbid(!is_new && c.kind != TaskKind::choice, "'labels' gives two of them the name '", shortened(node.text),
+    limits.forbid(!is_new && !c.kind->has_candidates, "'labels' gives two of them the name '", shortened(node.text),
                   "'; give each a name of its own");
   }
   const auto& columns = c.data.label;
@@ -94,8 +98,7 @@ void check_labels(const TaskConfig& c, Limits& limits) {
 
 void check_weights(const TaskConfig& c, Limits& limits) {
   const auto& weights = c.class_weights;
-  const bool has_weights = c.kind == TaskKind::classification || c.kind == TaskKind::tagging;
-  limits.forbid(!weights.empty() && !has_weights, "'class_weights' are given, and 'kind' is ", c.kind,
+  limits.forbid(!weights.empty() && !c.kind->has_class_weights, "'class_weights' are given, and 'kind' is ", c.kind,
                 "; they are of classification and tagging");
   if (weights == std::vector<std::string>{"balanced"}) return;
   for (const auto& text : weights) {
@@ -118,10 +121,11 @@ void check(const TaskConfig& c, Limits& limits) {
   const auto& data = c.data;
   limits.forbid(data.test.empty() && (data.valid.empty() || data.valid == "test"),
                 "'data' has neither test nor valid; name the file that is judged");
-  limits.forbid(c.kind != TaskKind::regression && !c.scale.empty(), "'scale' is given, and 'kind' is ", c.kind,
+  limits.forbid(!c.kind->has_scale && !c.scale.empty(), "'scale' is given, and 'kind' is ", c.kind,
                 "; targets of regression have one");
   limits.forbid(!c.scale.empty() && (c.scale.size() != 2 || c.scale[0] >= c.scale[1]),
                 "'scale' is no range; write the least target and the greatest: [0, 5]");
+  check_format(c, limits);
   check_columns(c, limits);
   check_labels(c, limits);
   check_weights(c, limits);
@@ -141,7 +145,7 @@ TaskConfig read_task_config(const std::string& file, const std::vector<std::stri
   for (auto& label : config.data.skip_labels) label = without_white_space_around(label);
   Limits limits;
   limits.forbid(tree.find("kind") == nullptr, "'kind' is not given; write one of ",
-                config_detail::rule_words(any_of<TaskKind>()));
+                config_detail::rule_words(one_of(task_kind_names())));
   check(config, limits);
   std::string text;
   for (const auto& sentence : limits.broken()) text += (text.empty() ? "" : "\n") + file + ": " + sentence;
@@ -152,7 +156,7 @@ TaskConfig read_task_config(const std::string& file, const std::vector<std::stri
 TaskLabels given_labels(const TaskConfig& config) {
   TaskLabels labels;
   for (const auto& [written, node] : config.labels.items) {
-    if (config.kind == TaskKind::choice && contains(labels.names, node.text)) continue;
+    if (config.kind->has_candidates && contains(labels.names, node.text)) continue;
     labels.names.push_back(node.text);
     labels.written.push_back(written);
   }

@@ -16,6 +16,7 @@
 
 #include "core/config/config.h"
 #include "tasks/item.h"
+#include "tasks/kinds/kind.h"
 #include "tasks/tag_scheme.h"
 
 namespace cloze {
@@ -123,12 +124,9 @@ using TaskCut = std::variant<LongestCut, FirstCut, SecondCut, HeadTailCut, Windo
 /// The kinds of a cut share nothing.
 inline void keep_shared(const TaskCut&, TaskCut&) {}
 
-/// Whether every word of its texts is read, in windows where they are long: a tag for each, an answer from anywhere.
-constexpr bool reads_windows(TaskKind kind) { return kind == TaskKind::tagging || kind == TaskKind::spans; }
-
 struct TaskConfig {
   std::string task;
-  TaskKind kind = TaskKind::classification;
+  AnyTaskKind kind{};
   TaskDataConfig data{};
   AnyKeys labels{};
   std::vector<std::string> metric{};
@@ -144,16 +142,18 @@ struct TaskConfig {
 template <class V>
 void describe(V& v, TaskConfig& c) {
   v("task", c.task, "name of the task, which names its column in reports");
-  v("kind", c.kind, "what is asked");
+  std::string kind = name_of(c.kind);
+  v("kind", kind, "what is asked", one_of(task_kind_names()));
+  c.kind = kind;
   v("data", c.data, "files and columns");
   v("labels", c.labels,
     "what stands in the files and the name of each, in the order of their ids: {\"0\": negative, \"1\": positive}; "
     "empty = what the training part has, sorted as text");
   v("metric", c.metric, "figures of the task, the first of which chooses; empty = those usual for its kind");
   v("like", c.like, "recipe of fine-tuning, where a run names none");
-  if (reads_windows(c.kind)) choose<Windows>(c.cut);
+  if (c.kind->reads_windows) choose<Windows>(c.cut);
   v.kind("cut", c.cut, "what is done with texts that are too long");
-  v.refuse("cut", reads_windows(c.kind) && !std::holds_alternative<Windows>(c.cut)
+  v.refuse("cut", c.kind->reads_windows && !std::holds_alternative<Windows>(c.cut)
                       ? concat("is ", kind_in(c.cut), ", and of ", name_of(c.kind),
                                " no word is cut; leave it out, or write windows")
                       : "");

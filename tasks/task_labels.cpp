@@ -17,9 +17,8 @@ constexpr int64_t most_labels = 100'000;
 /// Calls `visit` with a reference to the number of each label of an item.
 template <class Item, class Visit>
 void each_label(Item& item, const Visit& visit) {
-  if (auto* one = std::get_if<GoldLabel>(&item.gold)) visit(one->id);
-  if (auto* all = std::get_if<GoldLabels>(&item.gold))
-    for (auto& id : all->ids) visit(id);
+  if (item.gold.form == AnswerForm::label) visit(item.gold.label);
+  for (auto& id : item.gold.labels) visit(id);
 }
 
 std::vector<uint64_t> counts_in(const TaskPart& part, int64_t size) {
@@ -132,11 +131,8 @@ void require_names(const TaskLabels& labels, const std::string& place) {
 
 /// Refuses sets of labels that are all of them in every item.
 void require_differing_sets(const TaskPart& train, const TaskConfig& config, const TaskLabels& labels) {
-  const auto has_all = [&](const TaskItem& item) {
-    const auto* set = std::get_if<GoldLabels>(&item.gold);
-    return set != nullptr && std::ssize(set->ids) == labels.size();
-  };
-  if (config.kind != TaskKind::multilabel || !std::ranges::all_of(train.items, has_all)) return;
+  const auto has_all = [&](const TaskItem& item) { return std::ssize(item.gold.labels) == labels.size(); };
+  if (!config.kind->has_sets || !std::ranges::all_of(train.items, has_all)) return;
   fail<DataError>(train.file, ": every item has all labels, ", label_list(labels.written),
                   ", of which nothing can be learned; if these are lists of 0 and 1, one in the place of each label, "
                   "name the labels in this order with `labels`: {FIRST: FIRST, SECOND: SECOND}");
@@ -162,12 +158,11 @@ TaskLabels in_brought_order(const TaskLabels& own, const std::vector<std::string
 
 TaskLabels order_labels(const TaskConfig& config, const TaskPart* train, const LabelPool& pool,
                         const std::vector<std::string>& brought) {
-  if (config.kind == TaskKind::choice) return given_labels(config);  // of candidates, whose numbers golds have
-  if (config.kind == TaskKind::regression || config.kind == TaskKind::spans) return {};
+  if (!config.kind->learns_labels) return given_labels(config);  // of candidates, whose numbers golds have
   auto labels = given_labels(config);
   if (labels.names.empty() && train != nullptr) labels = found_labels(*train, pool);
   const auto& place = train != nullptr ? train->file : config.task;
-  const int64_t least = config.kind == TaskKind::multilabel ? 1 : 2;
+  const int64_t least = config.kind->has_sets ? 1 : 2;
   require<DataError>(labels.size() >= least, place, ": ",
                      labels.names.empty() ? "has no label" : concat("has one label only, '", labels.names[0], "'"),
                      ", of which nothing can be learned; name the column of the labels with `data.label`");
@@ -176,7 +171,7 @@ TaskLabels order_labels(const TaskConfig& config, const TaskPart* train, const L
 }
 
 void number_golds(TaskPart& part, const TaskConfig& config, const TaskLabels& labels, const LabelPool& pool) {
-  if (config.kind == TaskKind::choice) return;
+  if (!config.kind->learns_labels) return;
   std::vector<int64_t> ids(static_cast<size_t>(pool.size()), unknown_label);
   std::unordered_map<std::string, int64_t> id_of;
   for (int64_t i = 0; i < labels.size(); ++i) id_of.emplace(labels.written[static_cast<size_t>(i)], i);
@@ -186,8 +181,7 @@ void number_golds(TaskPart& part, const TaskConfig& config, const TaskLabels& la
     each_label(item, [&](int64_t& id) {
       const auto number = id;
       id = ids[static_cast<size_t>(number)];
-      if (id == unknown_label && config.kind == TaskKind::tagging)
-        std::get<GoldLabels>(item.gold).unknown.push_back(pool.text(number));
+      if (id == unknown_label && config.kind->has_words) item.gold.unknown.push_back(pool.text(number));
       if (id != unknown_label || part.unknown_labels[pool.text(number)]++ > 0) return;
       const bool is_first = part.may_have_taken_header && &item == &part.items.front();
       if (part.name != "train") return;
@@ -195,8 +189,7 @@ void number_golds(TaskPart& part, const TaskConfig& config, const TaskLabels& la
                       label_list(labels.written), "; ",
                       is_first ? "if this is a line of names, write `header: true`, else " : "", "add it");
     });
-    if (config.kind == TaskKind::multilabel)
-      if (auto* all = std::get_if<GoldLabels>(&item.gold)) std::sort(all->ids.begin(), all->ids.end());
+    if (config.kind->has_sets) std::ranges::sort(item.gold.labels);
   }
   if (part.name == "train") {
     require_differing_sets(part, config, labels);
@@ -224,7 +217,7 @@ void require_known_labels(const TaskPart& part, const TaskConfig& config, const 
   if (2 * unknown <= all) return;
   std::vector<std::string> missing;
   for (const auto& [label, uses] : part.unknown_labels) missing.push_back(label);
-  const char* uses = config.kind == TaskKind::tagging ? "word" : config.kind == TaskKind::multilabel ? "use" : "item";
+  const char* uses = config.kind->has_sets ? "use" : config.kind->label_unit;
   fail<DataError>(part.file, ": ", thousands(unknown), " of ", counted(all, uses), " of ", part.name,
                   " have a label that the training part lacks, ", label_list(missing), "; it has ",
                   label_list(labels.written),

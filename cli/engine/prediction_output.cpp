@@ -28,7 +28,7 @@ std::string tag_lines(const ItemPrediction& prediction, const TaskItem& item, co
   std::string lines;
   for (size_t w = 0; w < item.words.size(); ++w)
     lines += in_one_line(item.words[w]) + "\t" +
-             in_one_line(labels.names.at(static_cast<size_t>(prediction.prediction.labels.at(w)))) + "\n";
+             in_one_line(labels.names.at(static_cast<size_t>(prediction.prediction.answer.labels.at(w)))) + "\n";
   return lines + "\n";
 }
 
@@ -44,9 +44,9 @@ PredictionOutput::Form PredictionOutput::form_of(const PredictCommand& command) 
 PredictionOutput::PredictionOutput(const PredictCommand& command, const std::string& file, const Task& task)
     : command_(command), task_(task), form_(form_of(command)) {
   const auto kind = task.config.kind;
-  require<ConfigError>(form_ != Form::columns || kind == TaskKind::tagging, "--out ", command.out, ": the task is ",
+  require<ConfigError>(form_ != Form::columns || kind->has_words, "--out ", command.out, ": the task is ",
                        kind, ", and a .conll has tags of words; name a .tsv or a .jsonl");
-  require<ConfigError>(form_ != Form::answers || kind == TaskKind::spans, "--out ", command.out, ": the task is ", kind,
+  require<ConfigError>(form_ != Form::answers || kind->has_answers, "--out ", command.out, ": the task is ", kind,
                        ", and a .json has answers, as SQuAD's files; name a .tsv or a .jsonl");
   if (!command.out.empty()) {
     staged_.emplace(command.out);
@@ -54,7 +54,7 @@ PredictionOutput::PredictionOutput(const PredictCommand& command, const std::str
   }
   const bool is_table = form_ == Form::table || form_ == Form::csv;
   const bool is_alike = uncompressed_name(file).ends_with(form_ == Form::csv ? ".csv" : ".tsv");
-  const bool repeats = is_table && kind != TaskKind::tagging && is_alike;
+  const bool repeats = is_table && !kind->has_words && is_alike;
   if (form_ == Form::csv) separator_ = ',';
   if (repeats) input_.emplace(file);
   if (repeats) rows_.emplace(input_->name, TableForm{});
@@ -86,14 +86,14 @@ std::string PredictionOutput::table_line(const ItemPrediction& prediction, const
     lines += record_ + separator_ + new_column(names_) + "\n";
     has_written_header_ = true;
   }
-  const auto predicted = cell(text_of(prediction, task_.config.kind, task_.labels));
+  const auto predicted = cell(task_.config.kind->text_of(prediction.prediction.answer, task_.labels));
   return lines + (input_ ? record_ : cell(item.id)) + separator_ + predicted + "\n";
 }
 
 void PredictionOutput::add(const ItemPrediction& prediction, const TaskItem& item) {
   switch (form_) {
     case Form::json_lines:
-      text_ += json_text(json_of(prediction, item, task_.config.kind, task_.labels)) + "\n";
+      text_ += json_text(task_.config.kind->json_of(prediction, item, task_.labels)) + "\n";
       break;
     case Form::table:
     case Form::csv:
@@ -104,7 +104,7 @@ void PredictionOutput::add(const ItemPrediction& prediction, const TaskItem& ite
       break;
     case Form::answers:
       text_ += concat(is_first_ ? "" : ",\n", json_text(nlohmann::json(item.id)), ": ",
-                      json_text(nlohmann::json(prediction.prediction.answer)));
+                      json_text(nlohmann::json(prediction.prediction.answer.text())));
       break;
   }
   is_first_ = false;

@@ -297,12 +297,9 @@ TaskPart read_all_items(const Task& task, const std::string& file, const Predict
   }
 }
 
-bool has_gold(const TaskItem& item) { return !std::holds_alternative<NoGold>(item.gold); }
+bool has_gold(const TaskItem& item) { return item.gold.is_known(); }
 
-bool has_label(const TaskItem& item) {
-  const auto* labels = std::get_if<GoldLabels>(&item.gold);
-  return labels && !labels->ids.empty();
-}
+bool has_label(const TaskItem& item) { return !item.gold.labels.empty(); }
 
 /// Predicts the items of one window after another.
 class Predictor {
@@ -330,7 +327,7 @@ class Predictor {
   const RowCounts& counts() const { return counts_; }
   /// Figures, where every item has a label; a column of sets that is all empty is none.
   std::optional<TaskFigures> figures() const {
-    const bool has_sets = opened_.task.task.config.kind == TaskKind::multilabel;
+    const bool has_sets = opened_.task.task.config.kind->has_sets;
     if (!are_labelled_ || items_.empty() || (has_sets && std::ranges::none_of(items_, has_label))) return std::nullopt;
     return figures_of_predictions(opened_.task, items_, predictions_, interval_resamples);
   }

@@ -92,8 +92,7 @@ struct BabylmTuned {
 double majority_of(const std::vector<TaskItem>& items, int64_t labels) {
   std::vector<int64_t> counts(static_cast<size_t>(labels));
   for (const auto& item : items)
-    if (const auto* gold = std::get_if<GoldLabel>(&item.gold); gold && gold->id >= 0)
-      ++counts.at(static_cast<size_t>(gold->id));
+    if (item.gold.label >= 0) ++counts.at(static_cast<size_t>(item.gold.label));
   return static_cast<double>(*std::max_element(counts.begin(), counts.end())) / static_cast<double>(items.size());
 }
 
@@ -101,12 +100,12 @@ BabylmTuned read_tuned(const BabylmGlueTask& task, const std::string& run) {
   const auto [prepared, items, predictions] = read_judged_test(run);
   const auto& config = prepared.task.config;
   const auto& labels = prepared.task.labels;
-  const auto kind = TaskKind::classification;
+  const AnyTaskKind kind = "classification";
   require<DataError>(config.task == task.name && config.kind == kind && labels.size() == task.labels && !items.empty(),
                      run, ": is fine-tuned on another task than ", task.name,
                      " of the challenge; name another folder with --run");
   BabylmTuned tuned{.majority = majority_of(items, labels.size())};
-  for (const auto& one : predictions) tuned.labels.push_back(one.label);
+  for (const auto& one : predictions) tuned.labels.push_back(one.answer.label);
   const TaskFigures figures{.figures = values_of(kind, items, labels, predictions)};
   const auto add = [&](const char* metric) {
     tuned.figures.emplace_back(metric, figure_of(figures, metric)->value.value_or(0));  // undefined is 0 there, too

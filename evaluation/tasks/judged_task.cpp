@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "tasks/figures/floors.h"
 #include "tasks/figures/item_clusters.h"
-#include "tasks/figures/span_answer.h"
+#include "tasks/kinds/spans/span_answer.h"
 #include "tasks/figures/task_metric.h"
 
 namespace cloze {
@@ -30,7 +30,8 @@ void require_same_labels(const Task& task, const Objectives& objectives, const s
   TaskKind kind{};
   const auto* head = objectives.empty() ? nullptr : task_head_of(objectives[0], &kind);
   const bool is_same =
-      head && kind == task.config.kind && (kind == TaskKind::choice || head->labels == task.labels.names);
+      head && kind == task.config.kind->head &&
+                       (!task.config.kind->learns_labels || head->labels == task.labels.names);
   require<DataError>(is_same, folder, ": has rows of another task than the head of the run, or with other labels; ",
                      "restore it, or fine-tune again in another folder");
 }
@@ -51,7 +52,7 @@ JudgedTask task_of_head(const std::string& file, const Objectives& objectives) {
   const auto* head = objectives.size() == 1 ? task_head_of(objectives[0], &kind) : nullptr;
   require<ConfigError>(head != nullptr, file, ": the network has no head of a task; fine-tune it first");
   Task task{.config = read_task_config(file), .file = file};
-  require<ConfigError>(task.config.kind == kind, file, ": is of the kind ", name_of(task.config.kind),
+  require<ConfigError>(task.config.kind->head == kind, file, ": is of the kind ", name_of(task.config.kind),
                        ", and the head of the network of the kind ", name_of(kind), "; name a task of that kind");
   task.test.file = task.config.data.test;
   const bool has_labels = !task.config.labels.items.empty();
@@ -89,7 +90,7 @@ std::vector<ItemPrediction> predict_items(Network& network, const JudgedTask& ta
 bool are_finite(const std::vector<ItemPrediction>& predictions) {
   const auto is_number = [](double value) { return std::isfinite(value); };
   return std::ranges::all_of(predictions, [&](const ItemPrediction& one) {
-    return (one.count == 0 || is_number(one.loss)) && is_number(one.prediction.value) &&
+    return (one.count == 0 || is_number(one.loss)) && is_number(one.prediction.answer.value) &&
            is_number(one.answer.null_score) && std::ranges::all_of(one.prediction.probabilities, is_number);
   });
 }
@@ -153,14 +154,14 @@ namespace {
 
 /// The loss of guessing evenly at an item.
 double guess_at(const TaskItem& item, const JudgedTask& task, double longest_row) {
-  if (const auto* gold = std::get_if<GoldValue>(&item.gold)) {
+  if (item.gold.form == AnswerForm::value) {
     const auto& scale = task_head_of(task.objectives.at(0))->scale;
-    const double off = gold->value - (scale.empty() ? 0 : scale[0]);
+    const double off = item.gold.value - (scale.empty() ? 0 : scale[0]);
     return off * off / squared_range(task.objectives);
   }
   if (!item.candidates.empty()) return std::log(static_cast<double>(item.candidates.size()));
   const auto labels = static_cast<double>(task.task.labels.size());
-  return std::log(task.task.config.kind == TaskKind::multilabel ? 2 : labels > 0 ? labels : longest_row);
+  return std::log(task.task.config.kind->has_sets ? 2 : labels > 0 ? labels : longest_row);
 }
 
 }  // namespace

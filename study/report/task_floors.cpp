@@ -38,12 +38,11 @@ json kept_floors(const std::string& path) {
 /// Predictions of the words of the training part; none where there is nothing to tell apart.
 std::optional<std::vector<TaskPrediction>> predictions_by_words(const Task& task, const std::string& rows,
                                                                 const std::vector<TaskItem>& test) {
-  if (task.config.kind != TaskKind::classification) return {};
+  if (!task.config.kind->has_floor_of_words) return {};
   const auto train = read_prepared_part(rows, "train").items;
   std::set<int64_t> labels;
   for (const auto& item : train)
-    if (const auto* gold = std::get_if<GoldLabel>(&item.gold); gold && gold->id != unknown_label)
-      labels.insert(gold->id);
+    if (item.gold.label != unknown_label) labels.insert(item.gold.label);
   if (labels.size() < 2) return {};
   return floor_predictions(task.config.kind, Floor::words, train, test, task.labels);
 }

@@ -27,8 +27,8 @@ struct ScoreOrder {
     for (size_t at = 0; at < items.size(); ++at) {
       ends_tie.push_back(at + 1 == items.size() || scores[items[at]] != scores[items[at + 1]]);
       const auto& gold = scored.items[items[at]]->gold;
-      const auto* one = std::get_if<GoldLabel>(&gold);
-      is_positive.push_back(one ? one->id == id : std::ranges::binary_search(std::get<GoldLabels>(gold).ids, id));
+      const bool is_one = gold.form == AnswerForm::label;
+      is_positive.push_back(is_one ? gold.label == id : std::ranges::binary_search(gold.labels, id));
     }
   }
 
@@ -55,7 +55,7 @@ struct ScoreOrder {
 TaskScorer area_scorer(const ScoredItems& scored) {
   TaskScorer scorer;
   const auto labels = scored.labels->size();
-  const bool is_binary = labels == 2 && scored.kind == TaskKind::classification;
+  const bool is_binary = labels == 2 && scored.kind->form == AnswerForm::label;
   std::vector<ScoreOrder> orders;
   for (int64_t id = is_binary ? 1 : 0; id < labels; ++id) orders.emplace_back(scored, id);
   scorer.cells = scored.size();

@@ -11,7 +11,6 @@
 #include "core/spelling.h"
 #include "core/text.h"
 #include "tasks/figures/bootstrap.h"
-#include "tasks/figures/entities.h"
 #include "tasks/figures/item_clusters.h"
 #include "tasks/figures/task_scorer.h"
 
@@ -19,80 +18,28 @@ namespace cloze {
 
 namespace {
 
-template <class Kind>
-void require_gold(const TaskItem& item, const char* what) {
-  require<DataError>(std::holds_alternative<Kind>(item.gold), "item '", item.id, "' has no ", what,
-                     " to score a prediction by; leave it out, or name a part that has them");
-}
-
-void check_label(int64_t id, int64_t labels, const std::string& item) {
-  require<DataError>(id == unknown_label || (id >= 0 && id < labels), "the prediction for item '", item, "' is label ",
-                     id, ", but the task has ", labels, " labels, numbered from 0");
-}
-
-void check_probabilities(const TaskPrediction& prediction, int64_t labels, const std::string& item) {
-  const auto& all = prediction.probabilities;
-  require<DataError>(all.empty() || static_cast<int64_t>(all.size()) == labels, "the prediction for item '", item,
-                     "' has ", all.size(), " probabilities, but there are ", labels, " labels");
-  require<DataError>(std::ranges::none_of(all, [](double p) { return std::isnan(p); }), "the prediction for item '",
-                     item, "' has a probability that is not a number");
-}
-
-void check_prediction(TaskKind kind, const TaskItem& item, const TaskPrediction& prediction, int64_t labels) {
-  switch (kind) {
-    case TaskKind::classification:
-      require_gold<GoldLabel>(item, "label");
-      check_label(prediction.label, labels, item.id);
-      return check_probabilities(prediction, labels, item.id);
-    case TaskKind::multilabel:
-      require_gold<GoldLabels>(item, "labels");
-      for (const auto id : prediction.labels) check_label(id, labels, item.id);
-      return check_probabilities(prediction, labels, item.id);
-    case TaskKind::choice:
-      return require_gold<GoldLabel>(item, "right candidate");
-    case TaskKind::regression:
-      require_gold<GoldValue>(item, "value");
-      return require<DataError>(std::isfinite(prediction.value), "the predicted value of item '", item.id,
-                                "' is not a finite number");
-    case TaskKind::tagging: {
-      require_gold<GoldLabels>(item, "tags");
-      const auto words = std::get<GoldLabels>(item.gold).ids.size();
-      require<DataError>(prediction.labels.size() == words, "the prediction for item '", item.id, "' has ",
-                         prediction.labels.size(), " tags, but the item has ", words, " words; each has one tag");
-      for (const auto id : prediction.labels) check_label(id, labels, item.id);
-      return;
-    }
-    case TaskKind::spans:
-      return require_gold<GoldAnswers>(item, "answers");
-  }
-}
-
 SquadVersion version_of(const std::vector<TaskItem>& items, SquadVersion named) {
   if (named != SquadVersion::automatic) return named;
-  const bool has_unanswerable = std::ranges::any_of(items, [](const TaskItem& item) {
-    const auto* gold = std::get_if<GoldAnswers>(&item.gold);
-    return gold && gold->answers.empty();
-  });
-  return has_unanswerable ? SquadVersion::v2_0 : SquadVersion::v1_1;
+  return std::ranges::any_of(items, is_unanswerable) ? SquadVersion::v2_0 : SquadVersion::v1_1;
 }
 
 /// Why nothing that is predicted for these items says anything: the labels of most are unknown. Empty: it does.
-std::string unjudged_reason(TaskKind kind, const std::vector<TaskItem>& items) {
-  if (kind == TaskKind::choice) return "";
+std::string unjudged_reason(AnyTaskKind kind, const std::vector<TaskItem>& items) {
+  if (!kind->learns_labels) return "";
   int64_t unknown = 0, all = 0;
   const auto count = [&](int64_t id) {
     unknown += id == unknown_label;
     ++all;
   };
   for (const auto& item : items) {
-    if (const auto* one = std::get_if<GoldLabel>(&item.gold)) count(one->id);
-    if (const auto* several = std::get_if<GoldLabels>(&item.gold)) std::ranges::for_each(several->ids, count);
+    if (item.gold.form == AnswerForm::label) count(item.gold.label);
+    std::ranges::for_each(item.gold.labels, count);
   }
   return 2 * unknown > all ? concat(unknown, " of ", all, " labels are none that the training part has") : "";
 }
 
 /// Items and predictions that fit each other.
-ScoredItems checked(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
+ScoredItems checked(AnyTaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
                     const std::vector<TaskPrediction>& predictions, const MetricOptions& options) {
   require<DataError>(!items.empty(), "there are no items to score predictions by");
   require<DataError>(items.size() == predictions.size(), "there are ", predictions.size(), " predictions for ",
@@ -101,7 +48,7 @@ ScoredItems checked(TaskKind kind, const std::vector<TaskItem>& items, const Tas
   scored.squad = version_of(items, options.squad);
   scored.unjudged = unjudged_reason(kind, items);
   for (size_t i = 0; i < items.size(); ++i) {
-    check_prediction(kind, items[i], predictions[i], labels.size());
+    kind->check_prediction(items[i], predictions[i], labels.size());
     scored.items.push_back(&items[i]);
     scored.predictions.push_back(&predictions[i]);
   }
@@ -209,7 +156,7 @@ std::optional<Bounds> interval_of(const ScoredItems& scored, const TaskScorer& s
   const auto bounds = percentile_bounds(resampled, metric, value);
   const bool is_constant = bounds && bounds->low == value && bounds->high == value;
   const bool is_signed = name == "mcc" || name == "kappa";
-  if (!is_constant || scored.kind == TaskKind::regression || !(value == 1 || (value == 0 && !is_signed))) return bounds;
+  if (!is_constant || !scored.kind->is_right_or_wrong || !(value == 1 || (value == 0 && !is_signed))) return bounds;
   return interval_of_all(scorer, metric, value);
 }
 
@@ -234,69 +181,31 @@ void add_figures(const ScoredItems& scored, const TaskScorerMaker& make, std::ve
   }
 }
 
-/// By item, whether it is wholly right; empty for regression.
+/// By item, whether it is wholly right; empty for kinds whose items are neither right nor wrong.
 std::vector<bool> right_items(const ScoredItems& scored) {
   std::vector<bool> right;
-  if (scored.kind == TaskKind::regression) return right;
-  for (size_t i = 0; i < scored.size(); ++i) {
-    const auto& prediction = *scored.predictions[i];
-    const auto& gold = scored.items[i]->gold;
-    if (const auto* label = std::get_if<GoldLabel>(&gold))
-      right.push_back(label->id == prediction.label && label->id != unknown_label);
-    else if (const auto* labels = std::get_if<GoldLabels>(&gold))
-      right.push_back(labels->ids == prediction.labels);
-    else
-      right.push_back(is_exact_answer(*scored.items[i], prediction, scored));
-  }
+  if (!scored.kind->is_right_or_wrong) return right;
+  for (size_t i = 0; i < scored.size(); ++i)
+    right.push_back(scored.kind->is_right(*scored.items[i], *scored.predictions[i], scored));
   return right;
 }
 
 }  // namespace
 
-std::vector<TaskScorerMaker> scorers_of(const ScoredItems& scored) {
-  const auto have_probabilities =
-      std::ranges::none_of(scored.predictions, [](const auto* one) { return one->probabilities.empty(); });
-  const auto have_groups = std::ranges::none_of(scored.items, [](const auto* item) { return item->group.empty(); });
-  switch (scored.kind) {
-    case TaskKind::classification: {
-      std::vector<TaskScorerMaker> makers{class_scorer};
-      if (have_groups && scored.labels->size() == 2) makers.emplace_back(question_scorer);
-      if (have_probabilities) makers.emplace_back(area_scorer);
-      return makers;
-    }
-    case TaskKind::multilabel:
-      if (have_probabilities) return {multilabel_scorer, area_scorer};
-      return {multilabel_scorer};
-    case TaskKind::regression:
-      return {value_scorer};
-    case TaskKind::tagging:
-      if (are_entity_tags(scored.labels->names)) return {entity_scorer, word_scorer};
-      return {word_scorer};
-    case TaskKind::spans:
-      if (scored.options->has_no_answer_scores) return {answer_scorer, threshold_scorer};
-      return {answer_scorer};
-    case TaskKind::choice:
-      break;
-  }
-  return {choice_scorer};
-}
-
-TaskFigures metrics_of(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
+TaskFigures metrics_of(AnyTaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
                        const std::vector<TaskPrediction>& predictions, const MetricOptions& options) {
   const auto scored = checked(kind, items, labels, predictions, options);
   TaskFigures figures;
-  for (const auto& make : scorers_of(scored)) add_figures(scored, make, figures.figures);
-  if (kind == TaskKind::classification) add_class_tables(scored, figures);
-  if (kind == TaskKind::multilabel) add_multilabel_table(scored, figures);
-  if (kind == TaskKind::tagging) add_tag_tables(scored, figures);
+  for (const auto& make : kind->scorers(scored)) add_figures(scored, make, figures.figures);
+  kind->add_tables(scored, figures);
   return figures;
 }
 
-std::vector<Figure> values_of(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
+std::vector<Figure> values_of(AnyTaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
                               const std::vector<TaskPrediction>& predictions, const MetricOptions& options) {
   const auto scored = checked(kind, items, labels, predictions, options);
   std::vector<Figure> figures;
-  for (const auto& make : scorers_of(scored)) {
+  for (const auto& make : kind->scorers(scored)) {
     const auto scorer = make(scored);
     const auto values = full_values(scored, scorer);
     for (size_t m = 0; m < values.size(); ++m) figures.push_back(figure_at(scored, scorer.metrics[m], values[m]));
@@ -309,12 +218,12 @@ const Figure* figure_of(const TaskFigures& figures, const std::string& metric) {
   return at == figures.figures.end() ? nullptr : &*at;
 }
 
-PairedFigures compare_predictions(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
+PairedFigures compare_predictions(AnyTaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
                                   const std::vector<TaskPrediction>& first, const std::vector<TaskPrediction>& second,
                                   const MetricOptions& options) {
   const auto a = checked(kind, items, labels, first, options), b = checked(kind, items, labels, second, options);
   PairedFigures figures;
-  const auto makers = scorers_of(a).size() < scorers_of(b).size() ? scorers_of(a) : scorers_of(b);
+  const auto makers = kind->scorers(a).size() < kind->scorers(b).size() ? kind->scorers(a) : kind->scorers(b);
   for (const auto& make : makers) {
     const auto scorer = make(a), other = make(b);
     const auto values = full_values(a, scorer), others = full_values(b, other);
@@ -362,12 +271,12 @@ FigureOnDraws on_draws(const ScoredItems& scored, const TaskScorer& scorer, size
 
 }  // namespace
 
-FigureOnDraws figure_on_draws(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
+FigureOnDraws figure_on_draws(AnyTaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
                               const std::vector<TaskPrediction>& predictions, const std::string& metric,
                               const MetricOptions& options) {
   const auto scored = checked(kind, items, labels, predictions, options);
   std::vector<std::string> names;
-  for (const auto& make : scorers_of(scored)) {
+  for (const auto& make : kind->scorers(scored)) {
     const auto scorer = make(scored);
     const auto at = std::ranges::find(scorer.metrics, metric, &ScoredMetric::name) - scorer.metrics.begin();
     if (at < std::ssize(scorer.metrics)) return on_draws(scored, scorer, static_cast<size_t>(at));

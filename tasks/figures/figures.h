@@ -10,6 +10,7 @@
 
 #include "core/config/config_rule.h"
 #include "tasks/item.h"
+#include "tasks/kinds/kind.h"
 #include "tasks/tag_scheme.h"
 
 namespace cloze {
@@ -73,11 +74,11 @@ inline constexpr int64_t most_confused = 100;
 ///              empty is missing
 /// Throws DataError for another number of predictions, for tags that are not as many as words, and for an item whose
 /// gold answer is missing or of another kind.
-TaskFigures metrics_of(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
+TaskFigures metrics_of(AnyTaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
                        const std::vector<TaskPrediction>& predictions, const MetricOptions& options = {});
 
 /// Values of metrics alone, without intervals and tables.
-std::vector<Figure> values_of(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
+std::vector<Figure> values_of(AnyTaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
                               const std::vector<TaskPrediction>& predictions, const MetricOptions& options = {});
 
 /// The figure of a name; null: there is none.
@@ -100,7 +101,7 @@ struct FigureOnDraws {
 inline constexpr int64_t comparison_draws = 1000;
 
 /// A metric of predictions by its name. Throws as `metrics_of`, and DataError for a name that the task does not have.
-FigureOnDraws figure_on_draws(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
+FigureOnDraws figure_on_draws(AnyTaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
                               const std::vector<TaskPrediction>& predictions, const std::string& metric,
                               const MetricOptions& options = {});
 
@@ -117,7 +118,7 @@ struct PairedFigures {
 };
 
 /// Throws as `metrics_of`.
-PairedFigures compare_predictions(TaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
+PairedFigures compare_predictions(AnyTaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
                                   const std::vector<TaskPrediction>& first, const std::vector<TaskPrediction>& second,
                                   const MetricOptions& options = {});
 

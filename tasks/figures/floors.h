@@ -17,26 +17,26 @@ constexpr auto choices(Floor) {
 }
 
 /// What a floor is called beside figures: `majority`, `mean`, `all O`, `no answer`, `words`.
-std::string name_of_floor(TaskKind kind, Floor floor);
+std::string name_of_floor(AnyTaskKind kind, Floor floor);
 
 /// The one prediction for all items of a part that is right most often: the most frequent label, of equally frequent
 /// ones the first; the mean; O; no answer. Without a known label none of them.
-std::vector<TaskPrediction> constant_predictions(TaskKind kind, const std::vector<TaskItem>& items,
+std::vector<TaskPrediction> constant_predictions(AnyTaskKind kind, const std::vector<TaskItem>& items,
                                                  const TaskLabels& labels);
 
 /// Predictions for items: `constant`, by what these items have most, `words` by what the training part tells.
 ///
 /// Throws ConfigError for `words` of another kind than classification; DataError for a training part without labels.
-std::vector<TaskPrediction> floor_predictions(TaskKind kind, Floor floor, const std::vector<TaskItem>& train,
+std::vector<TaskPrediction> floor_predictions(AnyTaskKind kind, Floor floor, const std::vector<TaskItem>& train,
                                               const std::vector<TaskItem>& items, const TaskLabels& labels);
 
 /// Adds the values of a floor's predictions to each figure.
-void add_floor(TaskKind kind, Floor floor, const std::vector<TaskPrediction>& predictions,
+void add_floor(AnyTaskKind kind, Floor floor, const std::vector<TaskPrediction>& predictions,
                const std::vector<TaskItem>& items, const TaskLabels& labels, const MetricOptions& options,
                TaskFigures& figures);
 
 /// Makes these predictions too.
-void add_floor(TaskKind kind, Floor floor, const std::vector<TaskItem>& train, const std::vector<TaskItem>& items,
+void add_floor(AnyTaskKind kind, Floor floor, const std::vector<TaskItem>& train, const std::vector<TaskItem>& items,
                const TaskLabels& labels, const MetricOptions& options, TaskFigures& figures);
 
 }  // namespace cloze

@@ -1,11 +1,10 @@
 #pragma once
 // From a network's numbers for the rows of an item to what is predicted for it, and how wrong that is.
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "tasks/figures/span_answer.h"
+#include "tasks/kinds/spans/span_answer.h"
 #include "tasks/item.h"
 #include "tasks/rows/task_row.h"
 #include "tasks/task_config.h"
@@ -21,7 +20,7 @@ struct RowLogits {
 
 /// How predictions are made of logits.
 struct PredictionSetting {
-  TaskKind kind = TaskKind::classification;
+  AnyTaskKind kind{};
   int64_t missing_tag = 0;          ///< of a word without a token
   double no_answer_threshold = 0;   ///< spans: a margin above it is no answer
   bool may_have_no_answer = false;  ///< spans: else every question gets one
@@ -48,20 +47,7 @@ ItemPrediction predict_item(const TaskItem& item, std::span<const TaskRow> rows,
 /// Spans: takes the best answer, or none where the margin is above the threshold of the setting.
 void decide_answer(ItemPrediction& item_prediction, const PredictionSetting& setting);
 
-/// A prediction as a line of predictions.jsonl and of `cloze predict --json` has it: {"item", "label",
-/// "probabilities"}, {"item", "labels", "probabilities"}, {"item", "value"}, {"item", "tags"}, {"id", "answer",
-/// "start", "end", "score", "no_answer", "n_best"} or {"item", "choice", "scores"}. Places are code points, as SQuAD
-/// has them.
-nlohmann::ordered_json json_of(const ItemPrediction& item_prediction, const TaskItem& item, TaskKind kind,
-                               const TaskLabels& labels);
-
-/// A prediction in a word, as a cell of a table has it; tags with spaces, several labels with commas between them.
-std::string text_of(const ItemPrediction& item_prediction, TaskKind kind, const TaskLabels& labels);
-
-/// What is right for an item, alike; empty where it is not known.
-std::string text_of_gold(const TaskItem& item, TaskKind kind, const TaskLabels& labels);
-
-/// These texts for readers, to whom an answer that is empty is `(no answer)`.
-std::string shown_answer(const std::string& text, TaskKind kind);
+/// What is right for an item as text; empty where it is not known.
+std::string text_of_gold(const TaskItem& item, AnyTaskKind kind, const TaskLabels& labels);
 
 }  // namespace cloze

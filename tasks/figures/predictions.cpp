@@ -16,6 +16,7 @@
 #include "data/reading/byte_source.h"
 #include "data/reading/line_reader.h"
 #include "data/reading/text_lines.h"
+#include "tasks/figures/label_names.h"
 #include "tasks/files/records.h"
 
 namespace cloze {
@@ -23,64 +24,13 @@ namespace cloze {
 namespace {
 
 using nlohmann::json;
-using nlohmann::ordered_json;
 
 constexpr uint64_t most_prediction_bytes = uint64_t{2} << 30;
-
-std::string shown(const json& value) {
-  const auto text = json_text(value);
-  return text.size() > 60 ? text.substr(0, 60) + "..." : text;
-}
-
-/// Finds labels by their names, as they are written, or by their numbers.
-struct LabelNames {
-  const TaskLabels& labels;
-  std::unordered_map<std::string, int64_t> ids{};
-
-  explicit LabelNames(const TaskLabels& task) : labels(task) {
-    for (size_t id = 0; id < task.names.size(); ++id) ids.try_emplace(task.names[id], static_cast<int64_t>(id));
-    for (size_t id = 0; id < task.written.size(); ++id) ids.try_emplace(task.written[id], static_cast<int64_t>(id));
-  }
-  /// unknown_label for a text that is none: a wrong prediction, such as an answer that is no label.
-  int64_t of_text(const std::string& text) const {
-    const auto at = ids.find(std::string(without_white_space_around(text)));
-    return at == ids.end() ? unknown_label : at->second;
-  }
-  int64_t of(const json& value, const std::string& where) const {
-    if (value.is_string()) return of_text(value.get_ref<const std::string&>());
-    if (value.is_null()) return unknown_label;
-    require<DataError>(value.is_number_integer(), where, ": ", shown(value), " is no label; write its name or number");
-    if (const auto id = of_text(json_text(value)); id != unknown_label) return id;
-    const auto id = value.get<int64_t>();
-    require<DataError>(id >= 0 && id < labels.size(), where, ": label ", id, " is none of the task's, which has ",
-                       labels.size(), " labels, numbered from 0");
-    return id;
-  }
-  std::vector<int64_t> of_all(const json& value, const std::string& where) const {
-    require<DataError>(value.is_array(), where, ": ", shown(value), " is no list of labels");
-    std::vector<int64_t> found;
-    for (const auto& one : value) found.push_back(of(one, where));
-    return found;
-  }
-};
-
-double number_of(const json& value, const std::string& where) {
-  require<DataError>(value.is_number(), where, ": ", shown(value), " is no number");
-  return value.get<double>();
-}
-
-double number_of(const std::string& text, const std::string& where) {
-  double value = 0;
-  const auto [end, trouble] = std::from_chars(text.data(), text.data() + text.size(), value);
-  require<DataError>(trouble == std::errc() && end == text.data() + text.size() && std::isfinite(value), where, ": '",
-                     text, "' is no number");
-  return value;
-}
 
 /// The predictions that a file has had so far.
 struct Gathered {
   const std::string& path;
-  TaskKind kind;
+  AnyTaskKind kind;
   const std::vector<TaskItem>& items;
   LabelNames labels;
   std::unordered_map<std::string, size_t> item_of{};
@@ -90,7 +40,7 @@ struct Gathered {
   BadRecords contradicted{};  ///< whose label is not the likeliest one
   BadRecords improbable{};    ///< with probabilities outside of [0, 1]
 
-  Gathered(const std::string& file, TaskKind task, const std::vector<TaskItem>& all, const TaskLabels& names)
+  Gathered(const std::string& file, AnyTaskKind task, const std::vector<TaskItem>& all, const TaskLabels& names)
       : path(file), kind(task), items(all), labels(names), found(all.size()), is_there(all.size()) {
     for (size_t i = 0; i < all.size(); ++i) item_of.try_emplace(all[i].id, i);
   }
@@ -98,17 +48,17 @@ struct Gathered {
   void put(size_t item, TaskPrediction prediction, const std::string& where) {
     require<DataError>(!is_there[item], where, ": item '", items[item].id, "' has a prediction already; keep one");
     is_there[item] = true;
-    const bool is_candidate = prediction.label >= 0 && prediction.label < std::ssize(items[item].candidates);
-    if (kind == TaskKind::choice && !is_candidate) prediction.label = unknown_label;
-    if (has_unknown(prediction)) add_to(unknown, where);
+    auto& label = prediction.answer.label;
+    const bool is_candidate = label >= 0 && label < std::ssize(items[item].candidates);
+    if (kind->has_candidates && !is_candidate) label = unknown_label;
+    if (has_unknown(prediction.answer)) add_to(unknown, where);
     prediction.id = items[item].id;
     found[item] = std::move(prediction);
   }
 
-  bool has_unknown(const TaskPrediction& prediction) const {
-    if (kind == TaskKind::classification || kind == TaskKind::choice) return prediction.label == unknown_label;
-    const bool has_several = kind == TaskKind::multilabel || kind == TaskKind::tagging;
-    return has_several && std::ranges::find(prediction.labels, unknown_label) != prediction.labels.end();
+  bool has_unknown(const TaskAnswer& answer) const {
+    if (kind->form == AnswerForm::label) return answer.label == unknown_label;
+    return std::ranges::find(answer.labels, unknown_label) != answer.labels.end();
   }
   static void add_to(BadRecords& records, const std::string& where) {
     if (records.count++ == 0) records.first = where;
@@ -121,7 +71,7 @@ struct Gathered {
                              records.count == 1 ? "it counts" : "they count", counts));
     };
     add(unknown,
-        kind == TaskKind::choice ? " with a candidate that the item does not have"
+        kind->has_candidates ? " with a candidate that the item does not have"
                                  : " with a label that the task does not have",
         " as wrong");
     add(contradicted, " whose label is not the likeliest one", " by the label, areas under curves by probabilities");
@@ -152,7 +102,7 @@ struct Gathered {
     const bool has_id = object.contains("id");
     const auto at = has_id ? object["id"] : object.value("item", json(number));
     if (at.is_string()) return named(at.get<std::string>(), where);
-    require<DataError>(at.is_number_integer(), where, ": ", shown(at),
+    require<DataError>(at.is_number_integer(), where, ": ", shown_value(at),
                        " names no item; write its id, or its number from 0");
     const auto same = has_id ? item_of.find(json_text(at)) : item_of.end();  // ids may be numbers
     return same != item_of.end() ? same->second : numbered(at.get<int64_t>(), where);
@@ -166,43 +116,7 @@ struct Gathered {
                        "'; each item has one");
   }
 
-  /// The prediction of a label, a value, tags or an answer.
-  TaskPrediction of_value(const json& value, const std::string& where) const {
-    TaskPrediction one;
-    switch (kind) {
-      case TaskKind::classification:
-        one.label = labels.of(value, where);
-        break;
-      case TaskKind::choice:
-        require<DataError>(value.is_number_integer(), where, ": ", shown(value),
-                           " is no number of a candidate, counted from 0");
-        one.label =
-            value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX ? unknown_label : value.get<int64_t>();
-        break;
-      case TaskKind::multilabel:
-        one.labels = labels.of_all(value, where);
-        std::ranges::sort(one.labels);
-        if (const auto twice = std::ranges::adjacent_find(one.labels);
-            twice != one.labels.end() && *twice != unknown_label)
-          fail<DataError>(where, ": has the label '", labels.labels.names[static_cast<size_t>(*twice)],
-                          "' twice; a set of labels has each once");
-        break;
-      case TaskKind::tagging:
-        one.labels = labels.of_all(value, where);
-        for (size_t w = 0; w < one.labels.size(); ++w)
-          if (one.labels[w] == unknown_label)
-            one.unknown.push_back(value[w].is_string() ? value[w].get<std::string>() : "O");
-        break;
-      case TaskKind::regression:
-        one.value = number_of(value, where);
-        break;
-      case TaskKind::spans:
-        require<DataError>(value.is_string(), where, ": ", shown(value), " is no answer, which is a text");
-        one.answer = value.get<std::string>();
-        break;
-    }
-    return one;
-  }
+  TaskAnswer read(const json& value, const std::string& where) const { return kind->read_answer(value, labels, where); }
 
   /// Whether one of the chosen is less likely than another that is not.
   static bool contradicts(const std::vector<int64_t>& chosen, const std::vector<double>& shares) {
@@ -218,14 +132,16 @@ struct Gathered {
   /// Takes what the probabilities say where nothing else is said, and counts those that say something else.
   void weigh(TaskPrediction& one, bool is_decided, const std::string& where) {
     const auto& shares = one.probabilities;
-    const bool has_several = kind == TaskKind::multilabel;
+    auto& answer = one.answer;
+    const bool has_several = kind->has_sets;
+    answer.form = kind->form;
     if (is_decided) {
-      if (contradicts(has_several ? one.labels : std::vector{one.label}, shares)) add_to(contradicted, where);
+      if (contradicts(has_several ? answer.labels : std::vector{answer.label}, shares)) add_to(contradicted, where);
     } else if (has_several) {
       for (size_t id = 0; id < shares.size(); ++id)
-        if (shares[id] > 0.5) one.labels.push_back(static_cast<int64_t>(id));
+        if (shares[id] > 0.5) answer.labels.push_back(static_cast<int64_t>(id));
     } else {
-      one.label = std::ranges::max_element(shares) - shares.begin();
+      answer.label = std::ranges::max_element(shares) - shares.begin();
     }
   }
 
@@ -242,48 +158,23 @@ struct Gathered {
     }
     require<DataError>(value.is_array(), where, ": the probabilities are no list and no object of labels");
     for (const auto& p : value) found_ones.push_back(number_of(p, where));
-    require<DataError>(kind == TaskKind::choice || std::ssize(found_ones) == labels.labels.size(), where, ": has ",
+    require<DataError>(!kind->learns_labels || std::ssize(found_ones) == labels.labels.size(), where, ": has ",
                        found_ones.size(), " probabilities, and the task has ", labels.labels.size(), " labels");
     return found_ones;
   }
 };
 
-/// The key of JSON lines under which a prediction of a kind stands.
-const char* key_of(TaskKind kind) {
-  switch (kind) {
-    case TaskKind::multilabel:
-      return "labels";
-    case TaskKind::regression:
-      return "value";
-    case TaskKind::tagging:
-      return "tags";
-    case TaskKind::spans:
-      return "answer";
-    case TaskKind::choice:
-      return "choice";
-    case TaskKind::classification:
-      break;
-  }
-  return "label";
-}
-
 /// What an object says of all labels or candidates; null: nothing, or of a kind that has none.
-const json* shares_of(const json& object, TaskKind kind) {
-  const bool has_shares = kind == TaskKind::classification || kind == TaskKind::multilabel || kind == TaskKind::choice;
-  if (!has_shares || !object.is_object()) return nullptr;
+const json* shares_of(const json& object, AnyTaskKind kind) {
+  if (*kind->shares == '\0' || !object.is_object()) return nullptr;
   for (const char* key : {"probabilities", "scores"})
     if (object.contains(key) && !object[key].empty()) return &object[key];
   return nullptr;
 }
 
-std::string or_shares(TaskKind kind) {
-  if (kind == TaskKind::choice) return ", or 'scores'";
-  return kind == TaskKind::classification || kind == TaskKind::multilabel ? ", or 'probabilities'" : "";
-}
-
 void read_json_lines(Gathered& gathered, PredictionFile& file) {
   LineReader lines(gathered.path, LoneReturn::ends_if_no_feeds, most_prediction_bytes);
-  const char* key = key_of(gathered.kind);
+  const std::string key = gathered.kind->key, shares_key = gathered.kind->shares;
   int64_t number = 0, with_margin = 0;
   for (std::string_view line; lines.next(line);) {
     if (line.empty()) continue;
@@ -292,9 +183,10 @@ void read_json_lines(Gathered& gathered, PredictionFile& file) {
     const auto* shares = shares_of(object, gathered.kind);
     const bool is_decided = object.is_object() && object.contains(key);
     require<DataError>(is_decided || shares != nullptr, where, ": a prediction of ", name_of(gathered.kind),
-                       " is an object with the key '", key, "'", or_shares(gathered.kind));
+                       " is an object with the key '", key, "'", shares_key.empty() ? "" : concat(", or '", shares_key, "'"));
     const auto item = gathered.item_at(object, number, where);
-    auto one = is_decided ? gathered.of_value(object[key], where) : TaskPrediction{};
+    TaskPrediction one;
+    if (is_decided) one.answer = gathered.read(object[key], where);
     if (shares != nullptr) {
       one.probabilities = gathered.probabilities(*shares, where);
       gathered.weigh(one, is_decided, where);
@@ -309,7 +201,7 @@ void read_json_lines(Gathered& gathered, PredictionFile& file) {
     gathered.put(item, std::move(one), where);
     ++number;
   }
-  file.has_no_answer_scores = gathered.kind == TaskKind::spans && number > 0 && with_margin == number;
+  file.has_no_answer_scores = gathered.kind->has_answers && number > 0 && with_margin == number;
 }
 
 json json_of_file(const std::string& path) {
@@ -331,7 +223,7 @@ void read_babylm(Gathered& gathered, const json& task) {
     const bool is_number = !digits.empty() && digits.size() < 10 &&
                            std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
     require<DataError>(is_number, where, ": '", id, "' does not end with the number of an item, as TASK_0 does");
-    gathered.put(gathered.numbered(std::stoll(digits), where), gathered.of_value(one["pred"], where), where);
+    gathered.put(gathered.numbered(std::stoll(digits), where), {.answer = gathered.read(one["pred"], where)}, where);
   }
 }
 
@@ -350,8 +242,7 @@ void note_unpaired(const Gathered& gathered, const std::vector<std::string>& oth
   for (size_t i = 0; i < gathered.items.size(); ++i) {
     const auto& item = gathered.items[i];
     if (!gathered.is_there[i]) missing.push_back(item.id);
-    const auto* gold = std::get_if<GoldAnswers>(&item.gold);
-    has_unanswerable |= gold && gold->answers.empty();
+    has_unanswerable |= is_unanswerable(item);
   }
   const auto all = gathered.items.size();
   require<DataError>(missing.size() < all, gathered.path, ": has no prediction for any of the ",
@@ -374,12 +265,12 @@ void read_json_object(Gathered& gathered, PredictionFile& file) {
   std::vector<std::string> others;
   for (const auto& [id, value] : object.items()) {
     const auto where = concat(gathered.path, ": '", id, "'");
-    if (gathered.kind == TaskKind::spans && !gathered.item_of.contains(id))
+    if (gathered.kind->has_answers && !gathered.item_of.contains(id))
       others.push_back(id);
     else
-      gathered.put(gathered.named(id, where), gathered.of_value(value, where), where);
+      gathered.put(gathered.named(id, where), {.answer = gathered.read(value, where)}, where);
   }
-  if (gathered.kind == TaskKind::spans) note_unpaired(gathered, others, file);
+  if (gathered.kind->has_answers) note_unpaired(gathered, others, file);
 }
 
 /// Whether a line names columns, the last of which has the predictions: those of GLUE, and what `cloze predict` writes.
@@ -388,45 +279,9 @@ bool names_predictions(std::string_view line) {
   return tab != line.npos && line.substr(tab + 1).starts_with("prediction");
 }
 
-/// The parts of a text between separators.
-json split(const std::string& text, char separator) {
-  json parts = json::array();
-  for (size_t begin = 0; begin < text.size();) {
-    const auto end = std::min(text.find(separator, begin), text.size());
-    if (end > begin) parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 std::string last_column(std::string_view line) {
   const auto tab = line.find_last_of('\t');
   return tab == line.npos ? std::string(line) : unescaped_tsv(std::string(line.substr(tab + 1)));
-}
-
-/// A number of a candidate; unknown_label for one that no item has.
-int64_t whole_number(const std::string& text, const std::string& where) {
-  constexpr double most = 1e9;
-  const double number = number_of(text, where);
-  require<DataError>(number == std::floor(number), where, ": ", text, " is no number of a candidate, counted from 0");
-  return std::abs(number) < most ? static_cast<int64_t>(number) : unknown_label;
-}
-
-json value_of_line(const Gathered& gathered, const std::string& text, const std::string& where) {
-  switch (gathered.kind) {
-    case TaskKind::regression:
-      return number_of(text, where);
-    case TaskKind::choice:
-      return whole_number(text, where);
-    case TaskKind::tagging:
-      return split(text, ' ');
-    case TaskKind::multilabel: {
-      const bool has_commas = text.find(',') != text.npos || gathered.labels.of_text(text) != unknown_label;
-      return split(text, has_commas ? ',' : ' ');
-    }
-    default:
-      return text;
-  }
 }
 
 void read_lines(Gathered& gathered) {
@@ -438,14 +293,14 @@ void read_lines(Gathered& gathered) {
     const auto where = lines.where();
     require<DataError>(number < std::ssize(gathered.items), where, ": here is prediction ", number + 1, " of ",
                        gathered.items.size(), " items; each has one");
-    gathered.put(static_cast<size_t>(number++), gathered.of_value(value, where), where);
+    gathered.put(static_cast<size_t>(number++), {.answer = gathered.read(value, where)}, where);
   };
   for (std::string_view line; lines.next(line);) {
     if (std::exchange(is_first, false) && names_predictions(line)) {
       has_header = true;
       continue;
     }
-    const bool is_of_word = gathered.kind == TaskKind::tagging && !has_header;
+    const bool is_of_word = gathered.kind->has_words && !has_header;
     const bool has_columns = is_of_word && line.find('\t') != std::string_view::npos;
     in_columns |= has_columns;
     if (in_columns && line.empty()) {
@@ -453,7 +308,7 @@ void read_lines(Gathered& gathered) {
     } else if (in_columns) {
       tags.push_back(last_column(line));
     } else {
-      put(value_of_line(gathered, last_column(line), lines.where()));
+      put(gathered.kind->value_of_line(last_column(line), gathered.labels, lines.where()));
     }
   }
   if (!tags.empty()) put(tags);
@@ -480,7 +335,7 @@ void read_no_answer(const std::string& path, Gathered& gathered, PredictionFile&
 
 }  // namespace
 
-PredictionFile read_predictions(const std::string& path, TaskKind kind, const std::vector<TaskItem>& items,
+PredictionFile read_predictions(const std::string& path, AnyTaskKind kind, const std::vector<TaskItem>& items,
                                 const TaskLabels& labels, const std::string& no_answer) {
   for (const auto* one : {&path, &no_answer}) {
     std::error_code ignored;
@@ -496,7 +351,7 @@ PredictionFile read_predictions(const std::string& path, TaskKind kind, const st
     read_json_object(gathered, file);
   else
     read_lines(gathered);
-  if (!(is_object && kind == TaskKind::spans)) gathered.require_all();
+  if (!(is_object && kind->has_answers)) gathered.require_all();
   if (!no_answer.empty()) read_no_answer(no_answer, gathered, file);
   const auto notes = gathered.notes();
   file.notes.insert(file.notes.end(), notes.begin(), notes.end());

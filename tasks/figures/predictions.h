@@ -31,7 +31,7 @@ struct PredictionFile {
 /// no_answer  JSON file {"ID": score} of SQuAD's, or empty: none
 /// Throws DataError with the place for what is no prediction of the kind, doubled and unknown items, items without one,
 /// and a pipe or a device. Answers of SQuAD's form may be missing or more than items, as its programs allow.
-PredictionFile read_predictions(const std::string& path, TaskKind kind, const std::vector<TaskItem>& items,
+PredictionFile read_predictions(const std::string& path, AnyTaskKind kind, const std::vector<TaskItem>& items,
                                 const TaskLabels& labels, const std::string& no_answer = "");
 
 }  // namespace cloze

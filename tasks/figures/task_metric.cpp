@@ -9,16 +9,6 @@ namespace cloze {
 
 MetricOptions metric_options(const Task& task) { return {.scheme = task.config.data.scheme}; }
 
-namespace {
-
-/// The figure that chooses where a task names none: the first one, and F1 of tags that mark phrases.
-std::string usual_metric(TaskKind kind, const std::vector<std::string>& names) {
-  const bool has_phrases = kind == TaskKind::tagging && contains(names, "f1");
-  return has_phrases ? "f1" : names.at(0);
-}
-
-}  // namespace
-
 std::vector<std::string> figure_names(const Task& task) {
   const auto kind = task.config.kind;
   const auto constant = floor_predictions(kind, Floor::constant, task.train.items, task.valid.items, task.labels);
@@ -33,7 +23,7 @@ std::string chosen_metric(const Task& task) {
   for (const auto& metric : task.config.metric)
     require<ConfigError>(contains(names, metric), task.file, ": 'metric' is ", metric,
                          ", and the figures of its valid part are ", listed(names), "; name one of them");
-  return task.config.metric.empty() ? usual_metric(task.config.kind, names) : task.config.metric.front();
+  return task.config.metric.empty() ? task.config.kind->usual_metric(names) : task.config.metric.front();
 }
 
 }  // namespace cloze

@@ -34,7 +34,7 @@ struct TaskScorer {
 
 /// Predictions and what is right, for scorers.
 struct ScoredItems {
-  TaskKind kind{};
+  AnyTaskKind kind;
   std::vector<const TaskItem*> items{};
   std::vector<const TaskPrediction*> predictions{};
   const TaskLabels* labels = nullptr;
@@ -79,33 +79,13 @@ struct LabelCounts {
 };
 LabelFigures figures_of(const std::string& label, const LabelCounts& counts);
 
-/// A function that makes the same scorer of any part of the items.
-using TaskScorerMaker = std::function<TaskScorer(const ScoredItems&)>;
-
-TaskScorer class_scorer(const ScoredItems& scored);       // classification
-TaskScorer area_scorer(const ScoredItems& scored);        // classification and multilabel with probabilities
-TaskScorer question_scorer(const ScoredItems& scored);    // classification in groups, as MultiRC
-TaskScorer choice_scorer(const ScoredItems& scored);      // choice
-TaskScorer multilabel_scorer(const ScoredItems& scored);  // multilabel
-TaskScorer value_scorer(const ScoredItems& scored);       // regression
-TaskScorer word_scorer(const ScoredItems& scored);        // tagging, by word
-TaskScorer entity_scorer(const ScoredItems& scored);      // tagging, by entity
-TaskScorer answer_scorer(const ScoredItems& scored);      // spans
-TaskScorer threshold_scorer(const ScoredItems& scored);   // spans with no-answer scores
-
-/// The scorers of a task.
-std::vector<TaskScorerMaker> scorers_of(const ScoredItems& scored);
+/// Areas under curves, of labels with probabilities.
+TaskScorer area_scorer(const ScoredItems& scored);
 
 /// A gold label and a predicted one; unknown_label: none of the task's.
 using LabelPair = std::array<int64_t, 2>;
 
-// Tables of all items.
+/// Tables of pairs: figures by label, and the confusion.
 void add_label_tables(const std::vector<LabelPair>& pairs, const TaskLabels& labels, TaskFigures& figures);
-void add_class_tables(const ScoredItems& scored, TaskFigures& figures);
-void add_multilabel_table(const ScoredItems& scored, TaskFigures& figures);
-void add_tag_tables(const ScoredItems& scored, TaskFigures& figures);
-
-/// Whether the answer to a question is one of the right ones.
-bool is_exact_answer(const TaskItem& item, const TaskPrediction& prediction, const ScoredItems& scored);
 
 }  // namespace cloze

@@ -72,8 +72,8 @@ int64_t CodePoints::byte(int64_t code_point) const {
 }
 
 bool place_answers(const std::string& context, const CodePoints& places, const std::vector<std::string>& texts,
-                   const std::vector<int64_t>& starts, const std::string& which, GoldAnswers& gold, BadRecords& bad) {
-  gold.answers.clear();
+                   const std::vector<int64_t>& starts, const std::string& which, TaskAnswer& gold, BadRecords& bad) {
+  gold = spans_answer({});
   for (size_t i = 0; i < texts.size(); ++i) {
     int64_t byte = 0;
     const auto fault = fault_of(context, places, texts[i], starts[i], byte);
@@ -81,7 +81,7 @@ bool place_answers(const std::string& context, const CodePoints& places, const s
       if (bad.count++ == 0) bad.first = which + ": " + fault;
       return false;
     }
-    gold.answers.push_back({texts[i], byte});
+    gold.spans.push_back({texts[i], byte});
   }
   return true;
 }
@@ -119,7 +119,7 @@ void read_squad(const std::string& file, BadRecords& bad, const std::function<vo
           }
         require<DataError>(!is_impossible || texts.empty(), which,
                            ": `is_impossible` is true, and it has an answer; remove one of the two");
-        GoldAnswers gold;
+        TaskAnswer gold;
         if (!place_answers(context, places, texts, starts, which, gold, bad)) continue;
         if (has_list || is_impossible) item.gold = std::move(gold);
         take(std::move(item));

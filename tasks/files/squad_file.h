@@ -24,7 +24,7 @@ class CodePoints {
 
 /// The answers of a question, and whether all stand where they are said to be; `which` names it for a message.
 bool place_answers(const std::string& context, const CodePoints& places, const std::vector<std::string>& texts,
-                   const std::vector<int64_t>& starts, const std::string& which, GoldAnswers& gold, BadRecords& bad);
+                   const std::vector<int64_t>& starts, const std::string& which, TaskAnswer& gold, BadRecords& bad);
 
 /// Gives the questions of a file of SQuAD, versions 1.1 and 2.0, to `take` one after another; `group` is the article.
 /// Those of `bad` are left out. `line` counts questions, since such a file is one line. A question that `is_impossible`

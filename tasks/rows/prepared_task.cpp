@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <tuple>
 
@@ -14,6 +16,7 @@
 #include "core/file.h"
 #include "core/fingerprint.h"
 #include "core/json.h"
+#include "core/json_fields.h"
 #include "core/text.h"
 #include "data/store/manifest.h"
 #include "data/store/token_store.h"
@@ -27,55 +30,6 @@ using nlohmann::json;
 
 constexpr uint64_t largest_part = uint64_t{1} << 40;  // [bytes]
 constexpr const char* again = "; restore it, or fine-tune again in another folder";
-
-json json_of_gold(const Gold& gold) {
-  if (const auto* one = std::get_if<GoldLabel>(&gold)) return {{"label", one->id}};
-  if (const auto* several = std::get_if<GoldLabels>(&gold)) {
-    json found{{"labels", several->ids}};
-    if (!several->unknown.empty()) found["unknown"] = several->unknown;
-    return found;
-  }
-  if (const auto* number = std::get_if<GoldValue>(&gold)) return {{"value", number->value}};
-  const auto* spans = std::get_if<GoldAnswers>(&gold);
-  if (!spans) return {};
-  auto answers = json::array();
-  for (const auto& answer : spans->answers) answers.push_back({{"text", answer.text}, {"begin", answer.begin}});
-  return {{"answers", answers}};
-}
-
-Gold saved_gold(const json& found) {
-  if (found.is_null()) return NoGold{};
-  if (found.contains("label")) return GoldLabel{found.at("label")};
-  if (found.contains("labels"))
-    return GoldLabels{found.at("labels"), found.value("unknown", std::vector<std::string>{})};
-  if (found.contains("value")) return GoldValue{found.at("value")};
-  GoldAnswers answers;
-  for (const auto& answer : found.at("answers")) answers.answers.push_back({answer.at("text"), answer.at("begin")});
-  return answers;
-}
-
-json json_of_item(const TaskItem& item) {
-  json found{{"id", item.id}, {"line", item.line}, {"gold", json_of_gold(item.gold)}};
-  if (!item.group.empty()) found["group"] = item.group;
-  if (!item.text.empty()) found["text"] = item.text;
-  if (!item.second.empty()) found["second"] = item.second;
-  if (item.is_pair) found["is_pair"] = true;
-  if (!item.words.empty()) found["words"] = item.words;
-  if (!item.candidates.empty()) found["candidates"] = item.candidates;
-  return found;
-}
-
-TaskItem saved_item(const json& found) {
-  return {.id = found.at("id"),
-          .line = found.at("line"),
-          .group = found.value("group", ""),
-          .text = found.value("text", ""),
-          .second = found.value("second", ""),
-          .is_pair = found.value("is_pair", false),
-          .words = found.value("words", std::vector<std::string>{}),
-          .candidates = found.value("candidates", std::vector<std::string>{}),
-          .gold = saved_gold(found.at("gold"))};
-}
 
 /// How many tokens of a row have type 0, 1, ..., which never fall.
 std::vector<int64_t> lengths_of_types(const std::vector<int32_t>& segments) {
@@ -97,43 +51,95 @@ std::vector<int32_t> types_of_lengths(const std::vector<int64_t>& lengths, size_
   return segments;
 }
 
-/// What a row has besides its ids and the number of its item.
-json json_of_row(const TaskRow& row) {
-  json found{{"texts", {row.first_begin, row.first_end, row.second_begin, row.second_end}},
-             {"class_token", row.class_token}};
-  if (row.window != 0) found["window"] = row.window;
-  if (row.candidate != 0) found["candidate"] = row.candidate;
-  if (!row.segments.empty()) found["types"] = lengths_of_types(row.segments);
-  if (!row.words.empty()) found["words"] = row.words;
-  if (!row.bytes.empty()) found["bytes"] = row.bytes;
-  if (row.label != no_label) found["label"] = row.label;
-  if (!row.labels.empty()) found["labels"] = row.labels;
-  if (row.value != 0) found["value"] = row.value;
-  if (row.start != no_label) found["answer"] = {row.start, row.end};
-  return found;
+}  // namespace
+
+template <class V>
+void describe(V& v, AnswerSpan& s) {
+  v("text", s.text);
+  v("begin", s.begin);
 }
 
-TaskRow row_of(const json& found, std::vector<int32_t> ids) {
-  const auto texts = found.at("texts").get<std::vector<int64_t>>();
-  const auto answer = found.value("answer", std::vector<int64_t>{no_label, no_label});
-  const auto size = ids.size();
-  return {.window = found.value("window", int64_t{0}),
-          .candidate = found.value("candidate", int64_t{0}),
-          .ids = std::move(ids),
-          .segments = types_of_lengths(found.value("types", std::vector<int64_t>{}), size),
-          .class_token = found.at("class_token"),
-          .first_begin = texts.at(0),
-          .first_end = texts.at(1),
-          .second_begin = texts.at(2),
-          .second_end = texts.at(3),
-          .words = found.value("words", std::vector<int64_t>{}),
-          .bytes = found.value("bytes", std::vector<std::array<int64_t, 2>>{}),
-          .label = found.value("label", no_label),
-          .labels = found.value("labels", std::vector<int64_t>{}),
-          .value = found.value("value", 0.0),
-          .start = answer.at(0),
-          .end = answer.at(1)};
+/// Of an answer the fields of its form, which these tell.
+template <class V>
+void describe(V& v, TaskAnswer& a) {
+  const auto field = [&](const char* key, AnswerForm form, auto& value) {
+    auto held = a.form == form ? std::optional(value) : std::nullopt;
+    v.maybe(key, held);
+    if (!held) return;
+    value = *held;
+    a.form = form;
+  };
+  field("label", AnswerForm::label, a.label);
+  field("labels", AnswerForm::labels, a.labels);
+  field("value", AnswerForm::value, a.value);
+  field("answers", AnswerForm::spans, a.spans);
+  v.unless("unknown", a.unknown, {});
 }
+
+template <class V>
+void describe(V& v, TaskItem& i) {
+  v("id", i.id);
+  v("line", i.line);
+  json gold = i.gold.is_known() ? json(i.gold) : json();
+  v("gold", gold);
+  if (!gold.is_null()) gold.get_to(i.gold);
+  if (!gold.is_null() && !i.gold.is_known()) throw std::out_of_range("gold");
+  v.unless("group", i.group, "");
+  v.unless("text", i.text, "");
+  v.unless("second", i.second, "");
+  v.unless("is_pair", i.is_pair, false);
+  v.unless("words", i.words, {});
+  v.unless("candidates", i.candidates, {});
+}
+
+/// What a row has besides its ids, which are read before, and the number of its item.
+template <class V>
+void describe(V& v, TaskRow& r) {
+  std::array texts{r.first_begin, r.first_end, r.second_begin, r.second_end};
+  std::array answer{r.start, r.end};
+  auto types = lengths_of_types(r.segments);
+  v("texts", texts);
+  v("class_token", r.class_token);
+  v.unless("window", r.window, 0);
+  v.unless("candidate", r.candidate, 0);
+  v.unless("types", types, {});
+  v.unless("words", r.words, {});
+  v.unless("bytes", r.bytes, {});
+  v.unless("label", r.label, no_label);
+  v.unless("labels", r.labels, {});
+  v.unless("value", r.value, 0);
+  v.unless("answer", answer, {no_label, no_label});
+  std::tie(r.first_begin, r.first_end, r.second_begin, r.second_end) = std::tuple_cat(texts);
+  std::tie(r.start, r.end) = std::tuple_cat(answer);
+  r.segments = types_of_lengths(types, r.ids.size());
+}
+
+template <class V>
+void describe(V& v, TaskLabels& l) {
+  v("names", l.names);
+  v("written", l.written);
+}
+
+/// A task as a manifest has it.
+struct SavedTask {
+  std::string file{}, config{};  ///< the config as YAML, without labels, which lists keep as they are
+  TaskLabels labels{}, in_file{};
+  std::map<std::string, std::string> files{};
+  bool is_chosen_on_test = false;
+  std::vector<std::string> notes{};
+};
+template <class V>
+void describe(V& v, SavedTask& t) {
+  v("file", t.file);
+  v("config", t.config);
+  v("labels", t.labels);
+  v.or_else("labels_in_file", t.in_file, {});
+  v("files", t.files);
+  v("chosen_on_test", t.is_chosen_on_test);
+  v("notes", t.notes);
+}
+
+namespace {
 
 /// Writes the rows of a part: their ids as documents of a split, the rest with their items, a line each.
 class PartWriter {
@@ -142,10 +148,10 @@ class PartWriter {
       : folder_(folder), split_(split), id_bytes_(vocabulary <= 65536 ? 2 : 4) {}
 
   void add(const TaskItem& item, std::span<const TaskRow> rows) {
-    auto line = json_of_item(item);
+    json line = item;
     auto& of_rows = line["rows"] = json::array();
     for (const auto& row : rows) {
-      of_rows.push_back(json_of_row(row));
+      of_rows.push_back(row);
       if (writer_ && writer_->tokens() >= shard_tokens) shards_.push_back(std::exchange(writer_, nullptr)->finish());
       if (!writer_) open();
       writer_->add_sentence(row.ids);
@@ -180,10 +186,6 @@ class PartWriter {
   std::unique_ptr<ShardWriter> writer_{};
 };
 
-json json_of_labels(const TaskLabels& labels) { return {{"names", labels.names}, {"written", labels.written}}; }
-
-TaskLabels saved_labels(const json& found) { return {.names = found.at("names"), .written = found.at("written")}; }
-
 /// What `labels` of the task file says, in its order.
 TaskLabels labels_in_file(const TaskConfig& config) {
   TaskLabels labels;
@@ -195,46 +197,39 @@ TaskLabels labels_in_file(const TaskConfig& config) {
 }
 
 json json_of_task(const Task& task) {
+  SavedTask saved{.file = task.file,
+                  .labels = task.labels,
+                  .in_file = labels_in_file(task.config),
+                  .is_chosen_on_test = task.is_chosen_on_test,
+                  .notes = task.notes};
   auto config = task.config;
-  config.labels.items.clear();  // as lists, which keep every text as it is
-  json files = json::object();
-  for (const auto* part : {&task.train, &task.valid, &task.test}) files[part->name] = part->file;
-  return {{"file", task.file},
-          {"config", to_yaml(config)},
-          {"labels", json_of_labels(task.labels)},
-          {"labels_in_file", json_of_labels(labels_in_file(task.config))},
-          {"files", files},
-          {"chosen_on_test", task.is_chosen_on_test},
-          {"notes", task.notes}};
+  config.labels.items.clear();
+  saved.config = to_yaml(config);
+  for (const auto* part : {&task.train, &task.valid, &task.test}) saved.files[part->name] = part->file;
+  return saved;
 }
 
 Task task_of(const json& found, const std::string& where) {
-  Task task{.config = decode<TaskConfig>(ConfigTree::parse(found.at("config"), where)), .file = found.at("file")};
-  task.labels = saved_labels(found.at("labels"));
-  auto in_file = found.contains("labels_in_file") ? saved_labels(found.at("labels_in_file")) : TaskLabels{};
-  if (in_file.names.empty()) in_file = task.labels;
-  for (const auto* labels : {&task.labels, &in_file})
+  auto saved = found.get<SavedTask>();
+  if (saved.in_file.names.empty()) saved.in_file = saved.labels;
+  for (const auto* labels : {&saved.labels, &saved.in_file})
     require<DataError>(labels->names.size() == labels->written.size(), where, ": is damaged", again);
-  for (size_t i = 0; i < in_file.names.size(); ++i) {
+  Task task{.config = decode<TaskConfig>(ConfigTree::parse(saved.config, where)),
+            .file = saved.file,
+            .labels = saved.labels,
+            .is_chosen_on_test = saved.is_chosen_on_test,
+            .notes = saved.notes};
+  for (size_t i = 0; i < saved.in_file.names.size(); ++i) {
     ConfigNode name;
     name.type = ConfigNode::Type::scalar;
-    name.text = in_file.names[i];
-    task.config.labels.items.emplace_back(in_file.written[i], std::move(name));
+    name.text = saved.in_file.names[i];
+    task.config.labels.items.emplace_back(saved.in_file.written[i], std::move(name));
   }
   for (auto* part : {&task.train, &task.valid, &task.test}) {
     part->name = part == &task.train ? "train" : part == &task.valid ? "valid" : "test";
-    part->file = found.at("files").value(part->name, "");
+    part->file = saved.files[part->name];
   }
-  task.is_chosen_on_test = found.at("chosen_on_test");
-  task.notes = found.at("notes").get<std::vector<std::string>>();
   return task;
-}
-
-bool has_unanswerable(const std::vector<TaskItem>& items) {
-  return std::any_of(items.begin(), items.end(), [](const TaskItem& item) {
-    const auto* gold = std::get_if<GoldAnswers>(&item.gold);
-    return gold && gold->answers.empty();
-  });
 }
 
 /// The manifest of a prepared task. Throws DataError for other tokens.
@@ -258,18 +253,18 @@ bool has_items_of(const std::string& folder, const Task& task) {
   });
 }
 
-uint64_t count_examples(TaskKind kind, const std::vector<TaskRow>& rows) {
+uint64_t count_examples(AnyTaskKind kind, const std::vector<TaskRow>& rows) {
   uint64_t examples = 0;
   for (size_t r = 0; r < rows.size(); ++r)
-    examples += kind != TaskKind::choice || r == 0 || rows[r].item != rows[r - 1].item;
+    examples += !kind->rows_compete || r == 0 || rows[r].item != rows[r - 1].item;
   return examples;
 }
 
 namespace {
 
 /// Writes the rows of a part, and adds what they have to `made` and to the manifest.
-void prepare_part(const TaskPart& part, bool trains, const TaskRowMaker& maker, TaskKind kind, PartWriter& writer,
-                  PreparedTask& made, Manifest& manifest) {
+void prepare_part(const TaskPart& part, bool trains, const TaskRowMaker& maker, PartWriter& writer, PreparedTask& made,
+                  Manifest& manifest) {
   RowCounts counts;
   std::vector<TaskRow> rows;
   uint64_t examples = 0;
@@ -277,7 +272,7 @@ void prepare_part(const TaskPart& part, bool trains, const TaskRowMaker& maker, 
     rows.clear();
     maker.add(part.items[i], static_cast<int64_t>(i), rows, counts);
     writer.add(part.items[i], rows);
-    examples += count_examples(kind, rows);
+    examples += count_examples(maker.options().kind, rows);
     for (const auto& row : rows) {
       made.longest = std::max(made.longest, static_cast<int64_t>(row.ids.size()));
       for (const auto id : row.ids)
@@ -298,7 +293,7 @@ PreparedTask prepare_task(const Task& task, const Tokenizer& tokenizer, const Ta
                           const std::string& folder) {
   const auto options = row_options(task.config, task.labels);
   const TaskRowMaker maker(tokenizer, framing, options);
-  PreparedTask made{.task = task, .may_lack_answers = has_unanswerable(task.train.items)};
+  PreparedTask made{.task = task, .may_lack_answers = std::ranges::any_of(task.train.items, is_unanswerable)};
   StagedFolder staged(folder);
   Manifest manifest;
   manifest.tokenizer_kind = tokenizer.kind();
@@ -308,7 +303,7 @@ PreparedTask prepare_task(const Task& task, const Tokenizer& tokenizer, const Ta
   json files = json::object();
   for (const auto* part : {&task.train, &task.valid, &task.test}) {
     PartWriter writer(staged.path(), part->name, tokenizer.size());
-    prepare_part(*part, part == &task.train, maker, options.kind, writer, made, manifest);
+    prepare_part(*part, part == &task.train, maker, writer, made, manifest);
     manifest.splits[part->name] = writer.finish(files);
   }
   manifest.report["sentences"] = manifest.report["documents"];
@@ -369,8 +364,8 @@ std::vector<TaskRow> read_rows(const json& saved, const TokenStore& store, size_
     const auto first = store.document_token(document), count = store.document_token(document + 1) - first;
     std::vector<int64_t> ids(count);
     store.read(first, count, ids.data());
-    auto& row = rows.emplace_back(row_of(one, {ids.begin(), ids.end()}));
-    row.item = item;
+    auto& row = rows.emplace_back(TaskRow{.item = item, .ids = {ids.begin(), ids.end()}});
+    one.get_to(row);
     ++document;
   }
   return rows;
@@ -391,7 +386,7 @@ PreparedPart read_prepared_part(const std::string& folder, const std::string& pa
       const auto end = std::min(content.find('\n', at), content.size());
       const auto line = parse_json(std::string_view(content).substr(at, end - at));
       at = end + 1;
-      auto item = saved_item(line);
+      auto item = line.get<TaskItem>();
       auto rows = read_rows(line.at("rows"), store, prepared_part.rows.size(), std::ssize(prepared_part.items));
       if (!rows_fit(item, rows, kind, task.labels.size())) damaged();
       prepared_part.items.push_back(std::move(item));
@@ -424,42 +419,7 @@ namespace {
 
 bool is_part(int64_t begin, int64_t end, int64_t size) { return begin >= 0 && begin <= end && end <= size; }
 
-bool gold_fits(const TaskItem& item, TaskKind kind, int64_t labels) {
-  const auto is_label = [&](int64_t id) { return id >= unknown_label && id < labels; };
-  if (std::holds_alternative<NoGold>(item.gold)) return true;
-  const auto* one = std::get_if<GoldLabel>(&item.gold);
-  const auto* several = std::get_if<GoldLabels>(&item.gold);
-  const auto* spans = std::get_if<GoldAnswers>(&item.gold);
-  switch (kind) {
-    case TaskKind::classification:
-      return one && is_label(one->id);
-    case TaskKind::multilabel:
-      return several && std::ranges::all_of(several->ids, is_label);
-    case TaskKind::regression:
-      return std::holds_alternative<GoldValue>(item.gold);
-    case TaskKind::tagging:
-      return several && several->ids.size() == item.words.size() && std::ranges::all_of(several->ids, is_label);
-    case TaskKind::choice:
-      return one && one->id >= 0 && one->id < std::ssize(item.candidates);
-    case TaskKind::spans:
-      break;
-  }
-  const auto is_answer = [&](const AnswerSpan& answer) {
-    return answer.begin >= 0 && answer.begin <= std::ssize(item.second) - std::ssize(answer.text);
-  };
-  return spans && std::ranges::all_of(spans->answers, is_answer);
-}
-
-bool labels_fit(const TaskRow& row, TaskKind kind, int64_t labels) {
-  const auto is_flag = [](int64_t has) { return has == 0 || has == 1; };
-  const auto is_label = [&](int64_t id) { return id == no_label || (id >= 0 && id < labels); };
-  if (kind == TaskKind::classification && !is_label(row.label)) return false;
-  if (row.labels.empty()) return true;  // of an item whose labels nobody knows, or of another kind
-  if (kind == TaskKind::multilabel) return std::ssize(row.labels) == labels && std::ranges::all_of(row.labels, is_flag);
-  return kind == TaskKind::tagging && row.labels.size() == row.ids.size() && std::ranges::all_of(row.labels, is_label);
-}
-
-bool row_fits(const TaskRow& row, const TaskItem& item, TaskKind kind, int64_t labels) {
+bool row_fits(const TaskRow& row, const TaskItem& item) {
   constexpr int32_t types = 3;  // XLNet's, which has most
   const auto size = std::ssize(row.ids);
   const auto is_place = [&](int64_t at) { return at >= 0 && at < size; };
@@ -471,20 +431,20 @@ bool row_fits(const TaskRow& row, const TaskItem& item, TaskKind kind, int64_t l
   const auto has_one_each = [&](const auto& list) { return list.empty() || std::ssize(list) == size; };
   const bool has_places = is_place(row.class_token) && is_part(row.first_begin, row.first_end, size) &&
                           is_part(row.second_begin, row.second_end, size);
-  const bool has_lists = has_one_each(row.segments) && has_one_each(row.words) && has_one_each(row.bytes) &&
-                         (kind != TaskKind::spans || std::ssize(row.bytes) == size);
+  const bool has_lists = has_one_each(row.segments) && has_one_each(row.words) && has_one_each(row.bytes);
   const bool has_answer = row.start == no_label ? row.end == no_label : is_place(row.start) && is_place(row.end);
-  return has_places && has_lists && has_answer && labels_fit(row, kind, labels) &&
-         std::ranges::all_of(row.segments, is_type) && std::ranges::all_of(row.words, is_word) &&
+  return has_places && has_lists && has_answer && std::ranges::all_of(row.segments, is_type) &&
+         std::ranges::all_of(row.words, is_word) &&
          std::ranges::all_of(row.bytes, is_context);
 }
 
 }  // namespace
 
-bool rows_fit(const TaskItem& item, std::span<const TaskRow> rows, TaskKind kind, int64_t labels) {
-  const bool is_counted = kind == TaskKind::choice ? rows.size() == item.candidates.size() : !rows.empty();
-  return is_counted && gold_fits(item, kind, labels) &&
-         std::ranges::all_of(rows, [&](const TaskRow& row) { return row_fits(row, item, kind, labels); });
+bool rows_fit(const TaskItem& item, std::span<const TaskRow> rows, AnyTaskKind kind, int64_t labels) {
+  const bool has_gold = item.gold.form == kind->form && kind->gold_fits(item, labels);
+  return kind->has_rows(item, rows.size()) && (has_gold || !item.gold.is_known()) && std::ranges::all_of(rows, [&](const TaskRow& row) {
+    return row_fits(row, item) && kind->target_fits(row, labels);
+  });
 }
 
 }  // namespace cloze

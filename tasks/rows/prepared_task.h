@@ -53,7 +53,7 @@ bool asks_the_same(const TaskItem& one, const TaskItem& other);
 bool has_items_of(const std::string& folder, const Task& task);
 
 /// The examples of a part's rows: of `choice` the rows of an item are one.
-uint64_t count_examples(TaskKind kind, const std::vector<TaskRow>& rows);
+uint64_t count_examples(AnyTaskKind kind, const std::vector<TaskRow>& rows);
 
 /// What rows lack of a part's texts, in a sentence; empty: nothing. `train: 12 of 900 texts are cut, by 340 tokens`
 std::string cut_note(const std::string& part, const RowCounts& counts);
@@ -63,6 +63,6 @@ std::string cut_note(const std::string& part, const RowCounts& counts);
 ///
 /// rows    of the item, with their ids
 /// labels  how many the task has
-bool rows_fit(const TaskItem& item, std::span<const TaskRow> rows, TaskKind kind, int64_t labels);
+bool rows_fit(const TaskItem& item, std::span<const TaskRow> rows, AnyTaskKind kind, int64_t labels);
 
 }  // namespace cloze

@@ -1,4 +1,4 @@
-// Rows of whole texts and of candidates, and what all kinds share.
+// Rows of whole texts and of candidates.
 #include "tasks/rows/rows.h"
 
 #include <algorithm>
@@ -22,17 +22,6 @@ std::vector<int32_t> cut_to(const std::vector<int32_t>& ids, int64_t kept, const
   std::vector<int32_t> left(ids.begin(), ids.begin() + front);
   left.insert(left.end(), ids.end() - (kept - front), ids.end());
   return left;
-}
-
-/// What is right for a text.
-void set_gold(const Gold& gold, int64_t num_labels, TaskRow& row) {
-  if (const auto* one = std::get_if<GoldLabel>(&gold)) row.label = one->id >= 0 ? one->id : no_label;
-  if (const auto* number = std::get_if<GoldValue>(&gold)) row.value = number->value;
-  const auto* several = std::get_if<GoldLabels>(&gold);
-  if (!several) return;
-  row.labels.assign(static_cast<size_t>(num_labels), 0);
-  for (const auto id : several->ids)
-    if (id >= 0 && id < num_labels) row.labels[static_cast<size_t>(id)] = 1;
 }
 
 }  // namespace
@@ -73,7 +62,7 @@ TaskRow TaskRowMaker::framed(std::span<const int32_t> first, std::span<const int
 void TaskRowMaker::add(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const {
   const auto before = rows.size();
   try {
-    add_rows(item, number, rows, counts);
+    options_.kind->add_rows(*this, item, number, rows, counts);
   } catch (const TooManyWindows& fault) {
     fail<DataError>("item ", item.id, " (line ", item.line, "): ", fault.what());
   }
@@ -87,26 +76,8 @@ void TaskRowMaker::add(const TaskItem& item, int64_t number, std::vector<TaskRow
   }
 }
 
-void TaskRowMaker::add_rows(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const {
-  switch (options_.kind) {
-    case TaskKind::classification:
-    case TaskKind::multilabel:
-    case TaskKind::regression:
-      add_text(item, number, rows, counts);
-      break;
-    case TaskKind::tagging:
-      add_words(item, number, rows, counts);
-      break;
-    case TaskKind::spans:
-      add_spans(item, number, rows, counts);
-      break;
-    case TaskKind::choice:
-      add_candidates(item, number, rows, counts);
-      break;
-  }
-}
-
-void TaskRowMaker::add_text(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const {
+void TaskRowMaker::add_text(const TaskItem& item, int64_t number, const std::function<void(TaskRow&)>& set_target,
+                            std::vector<TaskRow>& rows, RowCounts& counts) const {
   const auto first = tokenizer_.encode(item.text);
   const auto second = item.is_pair ? tokenizer_.encode(item.second) : std::vector<int32_t>{};
   const auto first_size = static_cast<int64_t>(first.size()), second_size = static_cast<int64_t>(second.size());
@@ -115,7 +86,7 @@ void TaskRowMaker::add_text(const TaskItem& item, int64_t number, std::vector<Ta
     auto row = framed(a, b, item.is_pair);
     row.item = number;
     row.window = window;
-    set_gold(item.gold, options_.num_labels, row);
+    set_target(row);
     rows.push_back(std::move(row));
   };
   const auto count = [&](int64_t kept_first, int64_t kept_second) {
@@ -155,24 +126,23 @@ void TaskRowMaker::add_candidates(const TaskItem& item, int64_t number, std::vec
   const auto size = static_cast<int64_t>(premise.size());
   const auto kept = kept_tokens(options_.cut, size, longest, room(true));
   const auto shared = cut_to(premise, kept[0], options_.cut);
-  const auto* right = std::get_if<GoldLabel>(&item.gold);
+  const auto right = item.gold.is_known() ? item.gold.label : unknown_label;
   for (size_t i = 0; i < candidates.size(); ++i) {
     const auto all = static_cast<int64_t>(candidates[i].size()), left = std::min(all, kept[1]);
     auto row = framed(shared, cut_to(candidates[i], left, options_.cut), true);
     row.item = number;
     row.candidate = static_cast<int64_t>(i);
-    if (right && right->id >= 0) row.label = right->id == row.candidate;
+    if (right >= 0) row.label = right == row.candidate;
     rows.push_back(std::move(row));
     counts.second.add(all, left);
   }
   counts.first.add(size, kept[0]);
 }
 
-std::vector<RowGroup> row_groups(TaskKind kind, std::span<const TaskRow> rows) {
-  const bool alone = kind == TaskKind::tagging || kind == TaskKind::spans;
+std::vector<RowGroup> row_groups(AnyTaskKind kind, std::span<const TaskRow> rows) {
   std::vector<RowGroup> groups;
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (alone || i == 0 || rows[i].item != rows[i - 1].item)
+    if (kind->reads_windows || i == 0 || rows[i].item != rows[i - 1].item)
       groups.push_back({i, 1});
     else
       ++groups.back().count;

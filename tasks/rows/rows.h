@@ -1,12 +1,14 @@
 #pragma once
 // Rows of a task's items: framed texts of natural length, cut or in windows, with what is right for them.
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "data/tokenizer.h"
 #include "tasks/item.h"
+#include "tasks/kinds/kind.h"
 #include "tasks/rows/cut.h"
 #include "tasks/rows/framing.h"
 #include "tasks/rows/task_row.h"
@@ -15,8 +17,8 @@ namespace cloze {
 
 /// How rows are made of items.
 struct RowOptions {
-  TaskKind kind = TaskKind::classification;
-  int64_t num_labels = 0;  ///< of multilabel
+  AnyTaskKind kind{};
+  int64_t num_labels = 0;  ///< of sets of labels
   int64_t max_length = 0;  ///< tokens of a row with special ones; 0: as many as the model reads
   TaskCut cut = LongestCut{};
   int64_t max_question = 64;  ///< tokens that a question keeps; Source: google-research/bert, run_squad.py
@@ -70,57 +72,34 @@ class TaskRowMaker {
 
   /// Appends the rows of an item: one, or one for each of its windows or candidates. `number`: its index in its part.
   ///
-  /// Classification, multilabel, regression: of windows (`cut: windows`) the logits are to be averaged; of a pair the
-  /// longer text has the windows, and the shorter one keeps at most half of the room.
-  /// Tagging: words are segmented one by one, after a space where the tokenizer's tokens have one, and the first token
-  /// of a word has its tag. Further windows begin with a word; a word has its tag in one of them, that with the most
-  /// tokens on the narrower side of the word.
-  /// Spans: the question, at most half of a row, and a window of the context. A window with a whole
-  /// answer (of the item's answers the first) points at the tokens around it, another one at the no-answer place.
-  /// Choice: the premise, and each candidate after the item's question. The premise is cut alike in all rows.
-  ///
   /// Throws DataError for a row without tokens, for an item of choice without candidates, and for a text of more
   /// windows than `most_windows`.
   void add(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const;
 
   const RowOptions& options() const { return options_; }
 
- private:
-  struct Encoded;
-  struct WordTokens;
-  void add_rows(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const;
-  void add_text(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const;
-  WordTokens tokens_of_words(const TaskItem& item, RowCounts& counts) const;
-  void add_words(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const;
-  void add_spans(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const;
-  void add_candidates(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const;
-  TaskRow framed(std::span<const int32_t> first, std::span<const int32_t> second, bool is_pair) const;
-  int64_t room(bool is_pair) const { return max_length_ - framing_.special_tokens(is_pair); }
 
+  // Of which kinds of tasks make rows.
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+  const TaskFraming& framing() const { return framing_; }
+  /// Tokens of texts that a row has room for.
+  int64_t room(bool is_pair) const { return max_length_ - framing_.special_tokens(is_pair); }
+  /// A row of tokens with special ones around them.
+  TaskRow framed(std::span<const int32_t> first, std::span<const int32_t> second, bool is_pair) const;
+  /// Rows of whole texts, whose target `set_target` sets: of windows (`cut: windows`) the logits are to be averaged; of
+  /// a pair the longer text has the windows, and the shorter one keeps at most half of the room.
+  void add_text(const TaskItem& item, int64_t number, const std::function<void(TaskRow&)>& set_target,
+                std::vector<TaskRow>& rows, RowCounts& counts) const;
+  /// A row for each candidate: the premise, and the candidate after the item's question. The premise is cut alike in
+  /// all rows.
+  void add_candidates(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const;
+
+ private:
   Tokenizer tokenizer_;
   TaskFraming framing_;
   RowOptions options_;
   int64_t max_length_;
 };
-
-/// The tokens of a text with the bytes of it that an answer of these tokens takes: whole characters, without white
-/// space and invisible characters at the ends of a token that has more.
-std::vector<TokenSpan> context_tokens(const Tokenizer& tokenizer, std::string_view text);
-
-/// The tokens of a word that stands alone, and of one inside a list of words: after a space where the tokenizer's
-/// tokens have it, unless the word begins with one; none for an empty word.
-/// Source: huggingface/tokenizers, `encode` of pre-tokenised input. Differs: a space, too, for byte-level tokenizers
-/// without `add_prefix_space`, which transformers refuses (RoBERTa) or joins without (ModernBERT).
-std::vector<int32_t> word_tokens(const Tokenizer& tokenizer, const std::string& word);
-
-/// One tag for each word of an item.
-///
-/// words     of the item
-/// rows      its rows
-/// tags      of each row, by position
-/// missing   tag of words without a token
-std::vector<int64_t> tags_of_words(int64_t words, std::span<const TaskRow> rows,
-                                   std::span<const std::vector<int64_t>> tags, int64_t missing);
 
 /// Rows that one loss belongs to: all rows of an item, whose windows or candidates have one answer together; of tagging
 /// and of spans each row.
@@ -128,6 +107,6 @@ struct RowGroup {
   size_t first = 0, count = 0;
   bool operator==(const RowGroup&) const = default;
 };
-std::vector<RowGroup> row_groups(TaskKind kind, std::span<const TaskRow> rows);
+std::vector<RowGroup> row_groups(AnyTaskKind kind, std::span<const TaskRow> rows);
 
 }  // namespace cloze

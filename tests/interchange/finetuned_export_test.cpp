@@ -93,13 +93,13 @@ TEST_CASE("what pipelines cannot do is said by an export and its card", "[interc
 TEST_CASE("cuts of texts are told with the option of transformers that does the same", "[interchange][tasks]") {
   const TempDir dir;
   const auto run = open_run(tuned_run(dir, "text: text}\nmax_length: 12\n"));
-  const auto note_of = [&](TaskKind kind, const TaskCut& cut, bool is_pair = false) {
+  const auto note_of = [&](AnyTaskKind kind, const TaskCut& cut, bool is_pair = false) {
     TaskConfig task;
     task.kind = kind, task.cut = cut, task.max_length = 500;  // of which the network reads 32
     if (is_pair) task.data.second = "b";
     return reading_notes(run, task).at(0);
   };
-  using enum TaskKind;
+  using enum AnyTaskKind;
   CHECK_THAT(note_of(classification, LongestCut{}).sentence,
              Contains("Of more than 32 tokens") && Contains("truncation=True."));
   CHECK_THAT(note_of(classification, LongestCut{}, true).sentence, Contains("truncation=True, but keep another token"));

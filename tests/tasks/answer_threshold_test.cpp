@@ -1,5 +1,5 @@
 // The threshold of no answer that is best for questions.
-#include "tasks/figures/span_answer.h"
+#include "tasks/kinds/spans/span_answer.h"
 
 #include "tasks/figures/figures.h"
 #include "tests/support/catch.h"
@@ -12,13 +12,13 @@ struct MarginQuestions {
   std::vector<TaskItem> items{};
   std::vector<TaskPrediction> predictions{};
   void add(const std::string& right, const std::string& answer, double margin) {
-    GoldAnswers gold;
-    if (!right.empty()) gold.answers.push_back({.text = right});
+    auto gold = spans_answer({});
+    if (!right.empty()) gold.spans.push_back({.text = right});
     items.push_back({.id = std::to_string(items.size()), .gold = gold});
-    predictions.push_back({.id = items.back().id, .answer = answer, .no_answer = margin});
+    predictions.push_back({.id = items.back().id, .answer = text_answer(answer), .no_answer = margin});
   }
   double exact_at(double threshold) const {
-    const auto found = values_of(TaskKind::spans, items, {}, predictions,
+    const auto found = values_of("spans", items, {}, predictions,
                                  {.squad = SquadVersion::v2_0, .no_answer_threshold = threshold});
     return found.front().value.value();
   }

@@ -140,7 +140,7 @@ TEST_CASE("targets outside of the scale are counted, and stay as they are", "[ta
   const auto task = folder.open(yaml);
   CHECK_THAT(notes_of(task), Contains("train: 2 targets are outside of `scale`, first ") &&
                                  Contains("t.tsv:3 (5.5); all of them count"));
-  CHECK(std::get<GoldValue>(task.test.items[1].gold).value == 5.5);
+  CHECK(task.test.items[1].gold.value == 5.5);
   folder.write("t.tsv", "text\tlabel\na\t0\nb\t5\n");
   CHECK_THAT(notes_of(folder.open(yaml)), !Contains("scale"));
 }

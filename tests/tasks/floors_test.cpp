@@ -5,7 +5,7 @@
 #include "core/json.h"
 #include "tasks/figures/benchmark_average.h"
 #include "tasks/figures/figures_output.h"
-#include "tasks/figures/word_regression.h"
+#include "tasks/kinds/classification/word_regression.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;
@@ -15,7 +15,7 @@ namespace {
 std::vector<TaskItem> labelled_texts(const std::vector<std::pair<std::string, int64_t>>& all) {
   std::vector<TaskItem> items;
   for (const auto& [text, label] : all)
-    items.push_back({.id = std::to_string(items.size()), .text = text, .gold = GoldLabel{label}});
+    items.push_back({.id = std::to_string(items.size()), .text = text, .gold = label_answer(label)});
   return items;
 }
 
@@ -26,15 +26,15 @@ const TaskLabels two_moods{.names = {"bad", "good"}, .written = {"0", "1"}};
 TEST_CASE("the constant floor predicts what the part itself has most, whatever the training part has") {
   const auto train = labelled_texts({{"a", 1}, {"b", 1}, {"c", 1}});
   const auto part = labelled_texts({{"d", 0}, {"e", 1}, {"f", 0}});
-  CHECK(floor_predictions(TaskKind::classification, Floor::constant, train, part, two_moods)[1].label == 0);
-  const std::vector<TaskItem> values{{.gold = GoldValue{1}}, {.gold = GoldValue{4}}};
-  CHECK(floor_predictions(TaskKind::regression, Floor::constant, {}, values, {})[0].value == 2.5);
+  CHECK(floor_predictions("classification", Floor::constant, train, part, two_moods)[1].answer.label == 0);
+  const std::vector<TaskItem> values{{.gold = value_answer(1)}, {.gold = value_answer(4)}};
+  CHECK(floor_predictions("regression", Floor::constant, {}, values, {})[0].answer.value == 2.5);
   const TaskLabels tags{.names = {"B-a", "O"}, .written = {"B-a", "O"}};
-  const std::vector<TaskItem> sentence{{.words = {"x", "y"}, .gold = GoldLabels{{0, 0}}}};
-  CHECK((floor_predictions(TaskKind::tagging, Floor::constant, {}, sentence, tags)[0].labels ==
+  const std::vector<TaskItem> sentence{{.words = {"x", "y"}, .gold = labels_answer({0, 0})}};
+  CHECK((floor_predictions("tagging", Floor::constant, {}, sentence, tags)[0].answer.labels ==
          std::vector<int64_t>{1, 1}));
   const auto unknown = labelled_texts({{"g", unknown_label}});
-  CHECK(floor_predictions(TaskKind::classification, Floor::constant, train, unknown, two_moods)[0].label ==
+  CHECK(floor_predictions("classification", Floor::constant, train, unknown, two_moods)[0].answer.label ==
         unknown_label);
 }
 
@@ -55,18 +55,18 @@ TEST_CASE("a regression on words of several labels has a weight of each") {
 
 TEST_CASE("a regression on words needs labels, and classes") {
   const auto train = labelled_texts({{"a", 1}, {"b", 1}});
-  CHECK_THROWS_WITH(floor_predictions(TaskKind::classification, Floor::words, train, train, two_moods),
+  CHECK_THROWS_WITH(floor_predictions("classification", Floor::words, train, train, two_moods),
                     "a regression on words learns from texts of two labels at least, and the training part has fewer");
-  CHECK_THROWS_WITH(floor_predictions(TaskKind::tagging, Floor::words, train, train, two_moods),
+  CHECK_THROWS_WITH(floor_predictions("tagging", Floor::words, train, train, two_moods),
                     "a floor of words is one of classification; of tagging there is the constant one, which stands "
                     "beside every figure");
 }
 
 TEST_CASE("figures of a task are JSON in which the undefined is null with a reason") {
   const auto items = labelled_texts({{"a", 1}, {"b", 1}, {"c", 1}});
-  const std::vector<TaskPrediction> predictions(3, {.label = 1});
-  auto figures = metrics_of(TaskKind::classification, items, two_moods, predictions, {.resamples = 20});
-  add_floor(TaskKind::classification, Floor::constant, items, items, two_moods, {}, figures);
+  const std::vector<TaskPrediction> predictions(3, {.answer = {.label = 1}});
+  auto figures = metrics_of("classification", items, two_moods, predictions, {.resamples = 20});
+  add_floor("classification", Floor::constant, items, items, two_moods, {}, figures);
   const auto json = to_json("mood", figures);
   CHECK(json["task"] == "mood");
   CHECK(json["metrics"][0]["metric"] == "accuracy");

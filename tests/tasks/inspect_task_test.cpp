@@ -20,11 +20,11 @@ Task sentiment_task() {
   task.test.name = "test";
   const std::vector<std::string> texts{"a", "b c", "a b c d e f", "d", "e f"};
   for (size_t i = 0; i < texts.size(); ++i) {
-    auto item = text_item(texts[i], GoldLabel{static_cast<int64_t>(i % 2)});
+    auto item = text_item(texts[i], label_answer(static_cast<int64_t>(i % 2)));
     item.id = "train:" + std::to_string(i);
     task.train.items.push_back(item);
   }
-  task.test.items = {text_item("a", GoldLabel{unknown_label})};
+  task.test.items = {text_item("a", label_answer(unknown_label))};
   return task;
 }
 
@@ -71,21 +71,21 @@ TEST_CASE("a choice has its candidates together, answers their places and tags t
   Task task{.labels = {}};
   task.config.max_length = 30;
   task.train.name = "train";
-  task.config.kind = TaskKind::choice;
-  task.train.items = {{.id = "c", .text = "a", .candidates = {"b", "c", "d"}, .gold = GoldLabel{2}}};
+  task.config.kind = "choice";
+  task.train.items = {{.id = "c", .text = "a", .candidates = {"b", "c", "d"}, .gold = label_answer(2)}};
   auto one = to_json(inspected(task, tokenizer, 1), task)["examples"][0];
   CHECK(one["choices"].size() == 3);
   CHECK(one["label"] == 2);
   CHECK((one["choices"][1]["input_ids"] == std::vector<int>{2, 5, 3, 7, 3}));
-  task.config.kind = TaskKind::spans;
-  task.train.items = {pair_item("a", "b cafe c", GoldAnswers{{{"cafe", 2}}})};
+  task.config.kind = "spans";
+  task.train.items = {pair_item("a", "b cafe c", spans_answer({{"cafe", 2}}))};
   one = to_json(inspected(task, tokenizer, 1), task)["examples"][0];
   CHECK(one["start"] == 4);
   CHECK(one["end"] == 4);
   CHECK_THAT(to_text(inspected(task, tokenizer, 1), task, tokenizer), Catch::Contains("'cafe', tokens 4 to 4"));
-  task.config.kind = TaskKind::tagging;
+  task.config.kind = "tagging";
   task.labels = {.names = {"O", "B-x"}, .written = {"O", "B-x"}};
-  task.train.items = {{.id = "w", .words = {"axy", "b"}, .gold = GoldLabels{{1, 0}}}};
+  task.train.items = {{.id = "w", .words = {"axy", "b"}, .gold = labels_answer({1, 0})}};
   one = to_json(inspected(task, tokenizer, 1), task)["examples"][0];
   CHECK((one["labels"] == std::vector<int64_t>{no_label, 1, no_label, no_label, 0, no_label}));
   CHECK_THAT(to_text(inspected(task, tokenizer, 1), task, tokenizer), Catch::Contains("a/B-x ##x ##y b/O"));

@@ -24,8 +24,8 @@ DrawnItems drawn_labels(int64_t count) {
   auto stream = Rng(3).stream("labels");
   for (int64_t i = 0; i < count; ++i) {
     const auto gold = static_cast<int64_t>(stream.below(3));
-    drawn.items.push_back({.id = std::to_string(i), .gold = GoldLabel{gold}});
-    drawn.predictions.push_back({.label = stream.bernoulli(0.9) ? gold : 0});
+    drawn.items.push_back({.id = std::to_string(i), .gold = label_answer(gold)});
+    drawn.predictions.push_back({.answer = {.label = stream.bernoulli(0.9) ? gold : 0}});
   }
   return drawn;
 }
@@ -36,8 +36,8 @@ DrawnItems drawn_values(int64_t count) {
   auto stream = Rng(4).stream("values");
   for (int64_t i = 0; i < count; ++i) {
     const double x = stream.normal();
-    drawn.items.push_back({.id = std::to_string(i), .gold = GoldValue{x}});
-    drawn.predictions.push_back({.value = 0.6 * x + 0.8 * stream.normal()});
+    drawn.items.push_back({.id = std::to_string(i), .gold = value_answer(x)});
+    drawn.predictions.push_back({.answer = {.value = 0.6 * x + 0.8 * stream.normal()}});
   }
   return drawn;
 }
@@ -64,7 +64,7 @@ TEST_CASE("binomial draws have the mean and the variance of their distribution")
 TEST_CASE("counts of cells that are drawn vary as items that are drawn") {
   // Accuracy is a mean, whose bootstrap has its known standard error.
   const auto drawn = drawn_labels(2000);
-  const auto figures = metrics_of(TaskKind::classification, drawn.items, drawn.labels, drawn.predictions);
+  const auto figures = metrics_of("classification", drawn.items, drawn.labels, drawn.predictions);
   const auto* micro = figure_of(figures, "f1_micro");  // the same as accuracy here, by the bootstrap
   const double fraction = micro->value.value(), error = std::sqrt(fraction * (1 - fraction) / 2000);
   CHECK((micro->high.value() - micro->low.value()) / (2 * 1.96 * error) == Approx(1).epsilon(0.1));
@@ -73,7 +73,7 @@ TEST_CASE("counts of cells that are drawn vary as items that are drawn") {
 TEST_CASE("the interval of a correlation is that of theory, also where fewer items are drawn than there are") {
   for (const int64_t count : {2000, 60'000}) {
     const auto drawn = drawn_values(count);
-    const auto figures = metrics_of(TaskKind::regression, drawn.items, {}, drawn.predictions, {.resamples = 400});
+    const auto figures = metrics_of("regression", drawn.items, {}, drawn.predictions, {.resamples = 400});
     const auto* pearson = figure_of(figures, "pearson");
     const double error = (1 - 0.36) / std::sqrt(static_cast<double>(count));
     CHECK((pearson->high.value() - pearson->low.value()) / (2 * 1.96 * error) == Approx(1).epsilon(0.15));
@@ -96,8 +96,8 @@ DrawnItems questions_on_passages(int64_t passages) {
                              .text = concat("question ", i),
                              .second = concat("the passage of number ", passage),
                              .is_pair = true,
-                             .gold = GoldLabel{gold}});
-      drawn.predictions.push_back({.label = is_right ? gold : 2});
+                             .gold = label_answer(gold)});
+      drawn.predictions.push_back({.answer = {.label = is_right ? gold : 2}});
     }
   }
   return drawn;
@@ -111,10 +111,10 @@ TEST_CASE("questions on a passage are not independent: intervals are those over 
   for (size_t passage = 0, i = 0; passage < 180; ++passage)
     for (size_t end = i + passage % 9 + 1; i < end; ++i) {
       ++counts[passage];
-      right[passage] += drawn.predictions[i].label != 2;
+      right[passage] += drawn.predictions[i].answer.label != 2;
     }
   const auto over_passages = clustered_mean(right, counts);  // itself held to NumPy and statsmodels
-  const auto figures = metrics_of(TaskKind::classification, drawn.items, drawn.labels, drawn.predictions);
+  const auto figures = metrics_of("classification", drawn.items, drawn.labels, drawn.predictions);
   const auto* accuracy = figure_of(figures, "accuracy");
   CHECK(accuracy->value.value() == Approx(over_passages.value));
   CHECK(accuracy->low.value() == Approx(over_passages.interval->low));
@@ -127,9 +127,9 @@ TEST_CASE("questions on a passage are not independent: intervals are those over 
   // A second prediction for the same items that is right where the first is wrong differs by passages, too.
   auto opposite = drawn.predictions;
   for (size_t i = 0; i < opposite.size(); ++i)
-    opposite[i].label = opposite[i].label == 2 ? std::get<GoldLabel>(drawn.items[i].gold).id : 2;
+    opposite[i].answer.label = opposite[i].answer.label == 2 ? drawn.items[i].gold.label : 2;
   const auto compared =
-      compare_predictions(TaskKind::classification, drawn.items, drawn.labels, drawn.predictions, opposite);
+      compare_predictions("classification", drawn.items, drawn.labels, drawn.predictions, opposite);
   const auto& difference = compared.figures.front();
   CHECK(difference.high.value() - difference.low.value() == Approx(2 * width).epsilon(0.1));
 }
@@ -145,7 +145,7 @@ TEST_CASE("intervals are a function of the seed") {
   const auto drawn = drawn_values(300);
   const auto interval = [&](uint64_t seed) {
     const MetricOptions options{.resamples = 200, .seed = seed};
-    const auto figures = metrics_of(TaskKind::regression, drawn.items, {}, drawn.predictions, options);
+    const auto figures = metrics_of("regression", drawn.items, {}, drawn.predictions, options);
     return std::pair(figure_of(figures, "spearman")->low, figure_of(figures, "spearman")->high);
   };
   CHECK((interval(1) == interval(1)));
@@ -164,9 +164,9 @@ TEST_CASE("McNemar's test is the exact binomial one") {
 TEST_CASE("two sets of predictions are compared on the same items") {
   const auto drawn = drawn_labels(1000);
   auto worse = drawn.predictions;
-  for (size_t i = 0; i < worse.size(); i += 20) worse[i].label = 2;
+  for (size_t i = 0; i < worse.size(); i += 20) worse[i].answer.label = 2;
   const auto compared =
-      compare_predictions(TaskKind::classification, drawn.items, drawn.labels, drawn.predictions, worse);
+      compare_predictions("classification", drawn.items, drawn.labels, drawn.predictions, worse);
   const auto& accuracy = compared.figures.front();
   CHECK(accuracy.metric == "accuracy");
   CHECK(accuracy.difference.value() * 1000 == Approx(static_cast<double>(compared.only_first - compared.only_second)));
@@ -176,7 +176,7 @@ TEST_CASE("two sets of predictions are compared on the same items") {
   CHECK((accuracy.high.value() - accuracy.low.value()) / (2 * 1.96 * error) == Approx(1).epsilon(0.15));
   CHECK(compared.mcnemar.value() < 0.01);
   const auto same =
-      compare_predictions(TaskKind::classification, drawn.items, drawn.labels, drawn.predictions, drawn.predictions);
+      compare_predictions("classification", drawn.items, drawn.labels, drawn.predictions, drawn.predictions);
   CHECK(same.figures.front().low.value() == Approx(std::pow(0.025, 1.0 / 1000) - 1));  // none of 1,000 differs
   CHECK(same.mcnemar == 1);
 }
@@ -185,10 +185,10 @@ TEST_CASE("an interval of figures of 1 or 0 knows how many items they are of") {
   DrawnItems all;
   all.labels = {.names = {"no", "yes"}, .written = {"no", "yes"}};
   for (int64_t i = 0; i < 100; ++i) {
-    all.items.push_back({.id = std::to_string(i), .gold = GoldLabel{i < 20}});
-    all.predictions.push_back({.label = i < 20});
+    all.items.push_back({.id = std::to_string(i), .gold = label_answer(i < 20)});
+    all.predictions.push_back({.answer = {.label = i < 20}});
   }
-  const auto right = metrics_of(TaskKind::classification, all.items, all.labels, all.predictions);
+  const auto right = metrics_of("classification", all.items, all.labels, all.predictions);
   const auto of_items = wilson(100, 100), of_positives = wilson(20, 20);
   CHECK(figure_of(right, "accuracy")->low == of_items.low);
   CHECK(figure_of(right, "f1")->low == of_positives.low);
@@ -196,8 +196,8 @@ TEST_CASE("an interval of figures of 1 or 0 knows how many items they are of") {
   CHECK(figure_of(right, "recall")->low == of_positives.low);
   CHECK(figure_of(right, "f1_macro")->low == of_items.low);
   CHECK(figure_of(right, "mcc")->low == 2 * of_items.low - 1);
-  for (auto& prediction : all.predictions) prediction.label = 1 - prediction.label;
-  const auto wrong = metrics_of(TaskKind::classification, all.items, all.labels, all.predictions);
+  for (auto& prediction : all.predictions) prediction.answer.label = 1 - prediction.answer.label;
+  const auto wrong = metrics_of("classification", all.items, all.labels, all.predictions);
   CHECK(figure_of(wrong, "f1")->value == 0);
   CHECK(figure_of(wrong, "f1")->high == wilson(0, 100).high);
 }

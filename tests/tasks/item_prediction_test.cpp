@@ -14,30 +14,30 @@ namespace {
 
 const TaskLabels three_labels{.names = {"O", "B", "C"}, .written = {"0", "1", "2"}};
 
-PredictionSetting of_kind(TaskKind kind) { return {.kind = kind}; }
+PredictionSetting of_kind(AnyTaskKind kind) { return {.kind = kind}; }
 
-std::string json_line(const ItemPrediction& prediction, const TaskItem& item, TaskKind kind) {
-  return json_text(json_of(prediction, item, kind, three_labels));
+std::string json_line(const ItemPrediction& prediction, const TaskItem& item, AnyTaskKind kind) {
+  return json_text(kind->json_of(prediction, item, three_labels));
 }
 
 }  // namespace
 
 TEST_CASE("a label is that of the highest mean logit over windows, with its probabilities and its loss", "[tasks]") {
-  const auto item = text_item("a b", GoldLabel{1});
+  const auto item = text_item("a b", label_answer(1));
   const std::vector<TaskRow> rows(2);
   const std::vector<RowLogits> logits{{{1, 0, 3}, 3}, {{1, 4, -1}, 3}};  // mean 1, 2, 1
-  const auto found = predict_item(item, rows, logits, of_kind(TaskKind::classification));
-  CHECK(found.prediction.label == 1);
+  const auto found = predict_item(item, rows, logits, of_kind("classification"));
+  CHECK(found.prediction.answer.label == 1);
   const double all = 2 * std::exp(1.0) + std::exp(2.0);
   CHECK(found.prediction.probabilities.at(1) == Approx(std::exp(2.0) / all).epsilon(1e-12));
   CHECK(found.loss == Approx(-std::log(std::exp(2.0) / all)).epsilon(1e-12));
-  CHECK(text_of(found, TaskKind::classification, three_labels) == "B");
-  CHECK(std::isnan(predict_item(text_item("a"), rows, logits, of_kind(TaskKind::classification)).loss));
+  CHECK(AnyTaskKind("classification")->text_of(found.prediction.answer, three_labels) == "B");
+  CHECK(std::isnan(predict_item(text_item("a"), rows, logits, of_kind("classification")).loss));
   CHECK(std::isnan(
-      predict_item(text_item("a", GoldLabel{unknown_label}), rows, logits, of_kind(TaskKind::classification)).loss));
+      predict_item(text_item("a", label_answer(unknown_label)), rows, logits, of_kind("classification")).loss));
   const std::vector<RowLogits> large{{{900, -900, 0}, 3}};
   const auto sure =
-      predict_item(text_item("a", GoldLabel{0}), std::span(rows).first(1), large, of_kind(TaskKind::classification));
+      predict_item(text_item("a", label_answer(0)), std::span(rows).first(1), large, of_kind("classification"));
   CHECK(sure.loss == 0);
   CHECK((sure.prediction.probabilities == std::vector<double>{1, 0, 0}));
 }
@@ -45,25 +45,25 @@ TEST_CASE("a label is that of the highest mean logit over windows, with its prob
 TEST_CASE("several labels are those above a half, a value is the mean, and a choice the best candidate", "[tasks]") {
   const std::vector<TaskRow> one(1), two(2);
   const std::vector<RowLogits> logits{{{2, -1, 0.5}, 3}};
-  const auto several = predict_item(text_item("a", GoldLabels{{0}}), one, logits, of_kind(TaskKind::multilabel));
-  CHECK((several.prediction.labels == std::vector<int64_t>{0, 2}));
+  const auto several = predict_item(text_item("a", labels_answer({0})), one, logits, of_kind("multilabel"));
+  CHECK((several.prediction.answer.labels == std::vector<int64_t>{0, 2}));
   CHECK(several.prediction.probabilities.at(1) == Approx(1 / (1 + std::exp(1.0))).epsilon(1e-12));
   const double loss = std::log1p(std::exp(-2.0)) + std::log1p(std::exp(-1.0)) + std::log1p(std::exp(0.5));
   CHECK(several.loss == Approx(loss / 3).epsilon(1e-12));
-  CHECK(text_of(several, TaskKind::multilabel, three_labels) == "O,C");
+  CHECK(AnyTaskKind("multilabel")->text_of(several.prediction.answer, three_labels) == "O,C");
   const std::vector<RowLogits> values{{{1.5}, 1}, {{2.5}, 1}};
-  const auto value = predict_item(text_item("a", GoldValue{3}), two, values, of_kind(TaskKind::regression));
-  CHECK(value.prediction.value == 2);
+  const auto value = predict_item(text_item("a", value_answer(3)), two, values, of_kind("regression"));
+  CHECK(value.prediction.answer.value == 2);
   CHECK(value.loss == 1);
-  const auto choice = predict_item(text_item("a", GoldLabel{0}), two, values, of_kind(TaskKind::choice));
-  CHECK(choice.prediction.label == 1);
+  const auto choice = predict_item(text_item("a", label_answer(0)), two, values, of_kind("choice"));
+  CHECK(choice.prediction.answer.label == 1);
   CHECK(choice.loss == Approx(std::log1p(std::exp(1.0))).epsilon(1e-12));
-  CHECK(text_of(choice, TaskKind::choice, three_labels) == "1");
+  CHECK(AnyTaskKind("choice")->text_of(choice.prediction.answer, three_labels) == "1");
 }
 
 TEST_CASE("an answer by logits that are no numbers has a loss that is none, and counts", "[tasks]") {
   const double no_number = std::nan("");
-  TaskItem item{.id = "q", .text = "who", .second = "an owl", .gold = GoldAnswers{{{.text = "owl", .begin = 3}}}};
+  TaskItem item{.id = "q", .text = "who", .second = "an owl", .gold = spans_answer({{.text = "owl", .begin = 3}})};
   TaskRow row;
   row.ids = {2, 7, 3, 8, 9, 3};
   row.class_token = 0;
@@ -75,45 +75,45 @@ TEST_CASE("an answer by logits that are no numbers has a loss that is none, and 
   const auto logits_of = [](double value) { return RowLogits{std::vector<double>(12, value), 2}; };
   for (const auto& [first, second] : {std::pair(no_number, no_number), std::pair(no_number, 0.0)}) {
     const auto found =
-        predict_item(item, rows, std::vector{logits_of(first), logits_of(second)}, of_kind(TaskKind::spans));
+        predict_item(item, rows, std::vector{logits_of(first), logits_of(second)}, of_kind("spans"));
     CHECK(std::isnan(found.loss));
     CHECK(found.count == 1);
   }
-  const auto sound = predict_item(item, rows, std::vector{logits_of(0), logits_of(0)}, of_kind(TaskKind::spans));
+  const auto sound = predict_item(item, rows, std::vector{logits_of(0), logits_of(0)}, of_kind("spans"));
   CHECK(sound.loss == Approx(std::log(6.0)));
   CHECK(sound.count == 1);
   auto unknown = rows;
   for (auto& one : unknown) one.start = no_label;
-  CHECK(predict_item(item, unknown, std::vector{logits_of(0), logits_of(0)}, of_kind(TaskKind::spans)).count == 0);
+  CHECK(predict_item(item, unknown, std::vector{logits_of(0), logits_of(0)}, of_kind("spans")).count == 0);
 }
 
 TEST_CASE("an answer that is empty is shown as none, and other texts as they are", "[tasks]") {
-  CHECK(shown_answer("", TaskKind::spans) == "(no answer)");
-  CHECK(shown_answer("in 1901", TaskKind::spans) == "in 1901");
-  CHECK(shown_answer("", TaskKind::tagging).empty());
+  CHECK(AnyTaskKind("spans")->shown("") == "(no answer)");
+  CHECK(AnyTaskKind("spans")->shown("in 1901") == "in 1901");
+  CHECK(AnyTaskKind("tagging")->shown("").empty());
 }
 
 TEST_CASE("every word gets a tag, also one without a token", "[tasks]") {
-  TaskItem item{.id = "s", .words = {"a", "", "b"}, .gold = GoldLabels{{1, 2, 0}}};
+  TaskItem item{.id = "s", .words = {"a", "", "b"}, .gold = labels_answer({1, 2, 0})};
   TaskRow row;
   row.ids = {2, 5, 6, 3};
   row.words = {-1, 0, 2, -1};
   const std::vector<RowLogits> logits{{{9, 9, 9, 0, 2, 1, 3, 0, 0, 9, 9, 9}, 3}};
-  auto setting = of_kind(TaskKind::tagging);
+  auto setting = of_kind("tagging");
   setting.missing_tag = 2;
   const auto found = predict_item(item, std::span(&row, 1), logits, setting);
-  CHECK((found.prediction.labels == std::vector<int64_t>{1, 2, 0}));
+  CHECK((found.prediction.answer.labels == std::vector<int64_t>{1, 2, 0}));
   const double first = std::log(1 + std::exp(2.0) + std::exp(1.0)) - 2, second = std::log(std::exp(3.0) + 2) - 3;
   CHECK(found.loss == Approx((first + second) / 2).epsilon(1e-12));
-  CHECK(json_line(found, item, TaskKind::tagging) == R"({"item":"s","tags":["B","C","O"]})");
+  CHECK(json_line(found, item, "tagging") == R"({"item":"s","tags":["B","C","O"]})");
   TaskConfig config;
-  config.kind = TaskKind::tagging;
+  config.kind = "tagging";
   CHECK(prediction_setting(config, three_labels, false).missing_tag == 0);
 }
 
 TEST_CASE("an answer is a substring with its place in code points, unless no answer scores higher", "[tasks]") {
   TaskItem item{.id = "q", .text = "which", .second = "é x yz", .is_pair = true};
-  item.gold = GoldAnswers{{{"yz", 5}}};
+  item.gold = spans_answer({{"yz", 5}});
   TaskRow row;
   row.ids = {2, 9, 3, 5, 6, 7, 3};
   row.second_begin = 3, row.second_end = 6;
@@ -124,20 +124,20 @@ TEST_CASE("an answer is a substring with its place in code points, unless no ans
   values[2 * 5] = 3, values[2 * 5 + 1] = 2;  // yz
   values[0] = values[1] = 1;                 // the class token
   const std::vector<RowLogits> logits{{values, 2}};
-  auto setting = of_kind(TaskKind::spans);
+  auto setting = of_kind("spans");
   setting.may_have_no_answer = true;
   auto found = predict_item(item, std::span(&row, 1), logits, setting);
-  CHECK(found.prediction.answer == "yz");
+  CHECK(found.prediction.answer.text() == "yz");
   CHECK(found.prediction.no_answer == -3);
-  const auto line = nlohmann::json::parse(json_line(found, item, TaskKind::spans));
+  const auto line = nlohmann::json::parse(json_line(found, item, "spans"));
   CHECK(line["start"] == 4);
   CHECK(line["end"] == 6);
   CHECK(line["score"] == 5);
   CHECK(line["n_best"][0]["answer"] == "yz");
   setting.no_answer_threshold = -4;
   found = predict_item(item, std::span(&row, 1), logits, setting);
-  CHECK(found.prediction.answer.empty());
-  CHECK(nlohmann::json::parse(json_line(found, item, TaskKind::spans))["start"].is_null());
+  CHECK(found.prediction.answer.spans.empty());
+  CHECK(nlohmann::json::parse(json_line(found, item, "spans"))["start"].is_null());
   setting.may_have_no_answer = false;
-  CHECK(predict_item(item, std::span(&row, 1), logits, setting).prediction.answer == "yz");
+  CHECK(predict_item(item, std::span(&row, 1), logits, setting).prediction.answer.text() == "yz");
 }

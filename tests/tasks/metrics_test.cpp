@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "tests/support/catch.h"
-#include "tasks/figures/entities.h"
+#include "tasks/kinds/tagging/entities.h"
 #include "tasks/figures/figures.h"
 
 using namespace cloze;
@@ -16,14 +16,14 @@ struct LabelledCase {
 
   LabelledCase(const std::vector<int64_t>& gold, const std::vector<int64_t>& predicted, int64_t count) {
     for (size_t i = 0; i < gold.size(); ++i) {
-      items.push_back({.id = std::to_string(i), .gold = GoldLabel{gold[i]}});
-      predictions.push_back({.id = items[i].id, .label = predicted[i]});
+      items.push_back({.id = std::to_string(i), .gold = label_answer(gold[i])});
+      predictions.push_back({.id = items[i].id, .answer = {.label = predicted[i]}});
     }
     for (int64_t id = 0; id < count; ++id) labels.names.push_back("l" + std::to_string(id));
     labels.written = labels.names;
   }
   std::optional<double> value(const std::string& metric) const {
-    return figure_of({.figures = values_of(TaskKind::classification, items, labels, predictions)}, metric)->value;
+    return figure_of({.figures = values_of("classification", items, labels, predictions)}, metric)->value;
   }
 };
 
@@ -33,10 +33,10 @@ TaskFigures of_numbers(const std::vector<double>& gold, const std::vector<double
   std::vector<TaskItem> items;
   std::vector<TaskPrediction> predictions;
   for (size_t i = 0; i < gold.size(); ++i) {
-    items.push_back({.id = std::to_string(i), .gold = GoldValue{gold[i]}});
-    predictions.push_back({.id = items[i].id, .value = predicted[i]});
+    items.push_back({.id = std::to_string(i), .gold = value_answer(gold[i])});
+    predictions.push_back({.id = items[i].id, .answer = {.value = predicted[i]}});
   }
-  return {.figures = values_of(TaskKind::regression, items, {}, predictions)};
+  return {.figures = values_of("regression", items, {}, predictions)};
 }
 
 /// Tags of texts as items and predictions.
@@ -49,8 +49,8 @@ struct TaggedCase {
   TaggedCase(const std::vector<std::string>& tags, const Texts& gold, const Texts& predicted) {
     labels.names = labels.written = tags;
     for (size_t i = 0; i < gold.size(); ++i) {
-      items.push_back({.id = std::to_string(i), .words = gold[i], .gold = GoldLabels{ids(gold[i])}});
-      predictions.push_back({.id = items[i].id, .labels = ids(predicted[i])});
+      items.push_back({.id = std::to_string(i), .words = gold[i], .gold = labels_answer(ids(gold[i]))});
+      predictions.push_back({.id = items[i].id, .answer = {.labels = ids(predicted[i])}});
     }
   }
   std::vector<int64_t> ids(const std::vector<std::string>& tags) const {
@@ -58,7 +58,7 @@ struct TaggedCase {
     for (const auto& tag : tags) found.push_back(std::ranges::find(labels.names, tag) - labels.names.begin());
     return found;
   }
-  TaskFigures figures() const { return metrics_of(TaskKind::tagging, items, labels, predictions, {.resamples = 50}); }
+  TaskFigures figures() const { return metrics_of("tagging", items, labels, predictions, {.resamples = 50}); }
 };
 
 void check_close(std::optional<double> found, double wanted) {
@@ -128,14 +128,14 @@ TEST_CASE("an area under a curve is undefined where a label has no item") {
 TEST_CASE("a label that training lacks is wrong, whatever is predicted") {
   const LabelledCase unknown({unknown_label, 0}, {unknown_label, 0}, 2);
   check_close(unknown.value("accuracy"), 0.5);
-  const auto figures = metrics_of(TaskKind::classification, unknown.items, unknown.labels, unknown.predictions);
+  const auto figures = metrics_of("classification", unknown.items, unknown.labels, unknown.predictions);
   CHECK((figures.confusion->labels == std::vector<std::string>{"l0", "l1", "(unknown)"}));
   CHECK((figures.confusion->counts == std::vector<std::vector<int64_t>>{{1, 0, 0}, {0, 0, 0}, {0, 0, 1}}));
 }
 
 TEST_CASE("labels by themselves and their confusion are counted") {
   const auto twelve = twelve_items();
-  const auto figures = metrics_of(TaskKind::classification, twelve.items, twelve.labels, twelve.predictions);
+  const auto figures = metrics_of("classification", twelve.items, twelve.labels, twelve.predictions);
   CHECK(figures.per_label[1].gold == 3);
   CHECK(figures.per_label[1].predicted == 4);
   CHECK(figures.per_label[1].right == 2);
@@ -160,9 +160,9 @@ TEST_CASE("questions with several answers are exact where all of them are right,
 
 TEST_CASE("several labels of an item are compared as sets") {
   const TaskLabels labels{.names = {"a", "b", "c"}, .written = {"a", "b", "c"}};
-  const std::vector<TaskItem> items{{.gold = GoldLabels{{0, 2}}}, {.gold = GoldLabels{{1}}}, {.gold = GoldLabels{}}};
-  const std::vector<TaskPrediction> predictions{{.labels = {0, 2}}, {.labels = {0, 1}}, {}};
-  const TaskFigures figures{.figures = values_of(TaskKind::multilabel, items, labels, predictions)};
+  const std::vector<TaskItem> items{{.gold = labels_answer({0, 2})}, {.gold = labels_answer({1})}, {.gold = labels_answer({})}};
+  const std::vector<TaskPrediction> predictions{{.answer = {.labels = {0, 2}}}, {.answer = {.labels = {0, 1}}}, {}};
+  const TaskFigures figures{.figures = values_of("multilabel", items, labels, predictions)};
   check_close(figure_of(figures, "accuracy")->value, 2.0 / 3);
   check_close(figure_of(figures, "precision_micro")->value, 0.75);
   check_close(figure_of(figures, "f1_micro")->value, 6.0 / 7);
@@ -202,17 +202,17 @@ TEST_CASE("predictions that do not fit the items are refused") {
   const auto twelve = twelve_items();
   auto fewer = twelve.predictions;
   fewer.pop_back();
-  CHECK_THROWS_WITH(values_of(TaskKind::classification, twelve.items, twelve.labels, fewer),
+  CHECK_THROWS_WITH(values_of("classification", twelve.items, twelve.labels, fewer),
                     "there are 11 predictions for 12 items; each item has one");
   auto wrong = twelve.predictions;
-  wrong[2].label = 4;
-  CHECK_THROWS_WITH(values_of(TaskKind::classification, twelve.items, twelve.labels, wrong),
+  wrong[2].answer.label = 4;
+  CHECK_THROWS_WITH(values_of("classification", twelve.items, twelve.labels, wrong),
                     "the prediction for item '2' is label 4, but the task has 4 labels, numbered from 0");
-  CHECK_THROWS_WITH(values_of(TaskKind::regression, twelve.items, twelve.labels, twelve.predictions),
+  CHECK_THROWS_WITH(values_of("regression", twelve.items, twelve.labels, twelve.predictions),
                     "item '0' has no value to score a prediction by; leave it out, or name a part that has them");
   CHECK_THROWS_WITH(of_numbers({1, 2}, {1, NAN}), "the predicted value of item '1' is not a finite number");
-  const std::vector<TaskItem> two_words{{.id = "s", .gold = GoldLabels{{0, 0}}}};
-  CHECK_THROWS_WITH(values_of(TaskKind::tagging, two_words, twelve.labels, {{.labels = {0}}}),
+  const std::vector<TaskItem> two_words{{.id = "s", .gold = labels_answer({0, 0})}};
+  CHECK_THROWS_WITH(values_of("tagging", two_words, twelve.labels, {{.answer = {.labels = {0}}}}),
                     "the prediction for item 's' has 1 tags, but the item has 2 words; each has one tag");
 }
 
@@ -234,14 +234,14 @@ TEST_CASE("entities are read from tags that no label is, in what is right and in
   //                         [["B-a", "I-a", "O"], ["O", "O"], ["B-a", "O", "O"]]) = 2/3
   TaggedCase texts({"B-a", "I-a", "O"}, {{"B-a", "I-a", "O"}, {"O", "O"}, {"B-a", "O", "O"}},
                    {{"B-a", "I-a", "O"}, {"O", "O"}, {"B-a", "O", "O"}});
-  texts.items[1].gold = GoldLabels{.ids = {unknown_label, unknown_label}, .unknown = {"B-l", "I-l"}};
-  texts.items[2].gold = GoldLabels{.ids = {0, unknown_label, 2}, .unknown = {"I-l"}};
+  texts.items[1].gold = labels_answer({unknown_label, unknown_label}, {"B-l", "I-l"});
+  texts.items[2].gold = labels_answer({0, unknown_label, 2}, {"I-l"});
   const auto figures = texts.figures();
   check_close(figure_of(figures, "f1")->value, 2.0 / 3);
   CHECK(figures.per_label.back().label == "l");
   CHECK(figures.per_label.back().gold == 2);
   TaggedCase predicted({"B-a", "I-a", "O"}, {{"B-a", "O"}, {"B-a", "I-a"}}, {{"B-a", "O"}, {"B-a", "O"}});
-  for (auto& prediction : predicted.predictions) prediction.labels[1] = unknown_label, prediction.unknown = {"B-l"};
+  for (auto& prediction : predicted.predictions) prediction.answer.labels[1] = unknown_label, prediction.answer.unknown = {"B-l"};
   check_close(figure_of(predicted.figures(), "precision")->value, 0.25);
 }
 
@@ -255,7 +255,7 @@ TEST_CASE("M of BMES goes on as I does, and a segmentation has no types") {
 
 TEST_CASE("of items most of whose labels are unknown there is no figure, and the reason stands there") {
   const LabelledCase hidden({unknown_label, unknown_label, 0}, {0, 1, 0}, 2);
-  const auto figures = metrics_of(TaskKind::classification, hidden.items, hidden.labels, hidden.predictions);
+  const auto figures = metrics_of("classification", hidden.items, hidden.labels, hidden.predictions);
   for (const auto& figure : figures.figures) {
     CHECK_FALSE(figure.value.has_value());
     CHECK_FALSE(figure.low.has_value());
@@ -263,6 +263,6 @@ TEST_CASE("of items most of whose labels are unknown there is no figure, and the
   }
   CHECK_FALSE(hidden.value("accuracy").has_value());
   const auto draws =
-      figure_on_draws(TaskKind::classification, hidden.items, hidden.labels, hidden.predictions, "accuracy");
+      figure_on_draws("classification", hidden.items, hidden.labels, hidden.predictions, "accuracy");
   CHECK(std::isnan(draws.value));
 }

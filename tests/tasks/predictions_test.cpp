@@ -13,23 +13,23 @@ namespace {
 const TaskLabels moods{.names = {"negative", "positive"}, .written = {"0", "1"}};
 
 std::vector<TaskItem> three_reviews() {
-  return {{.id = "test:0", .gold = GoldLabel{0}},
-          {.id = "test:1", .gold = GoldLabel{1}},
-          {.id = "test:2", .gold = GoldLabel{1}}};
+  return {{.id = "test:0", .gold = label_answer(0)},
+          {.id = "test:1", .gold = label_answer(1)},
+          {.id = "test:2", .gold = label_answer(1)}};
 }
 
 std::vector<int64_t> labels_in(const std::string& name, const std::string& text) {
   const TempDir folder;
   std::vector<int64_t> found;
   for (const auto& one :
-       read_predictions(folder.write(name, text), TaskKind::classification, three_reviews(), moods).predictions)
-    found.push_back(one.label);
+       read_predictions(folder.write(name, text), "classification", three_reviews(), moods).predictions)
+    found.push_back(one.answer.label);
   return found;
 }
 
 /// Why a file of predictions is refused.
 std::string prediction_fault(const std::string& name, const std::string& text,
-                             TaskKind kind = TaskKind::classification) {
+                             AnyTaskKind kind = "classification") {
   const TempDir folder;
   try {
     read_predictions(folder.write(name, text), kind, three_reviews(), moods);
@@ -70,17 +70,17 @@ TEST_CASE("predictions are read as predict writes them") {
   std::vector<TaskItem> items(2);
   const TaskLabels topics{.names = {"world news", "sport", "a"}, .written = {}};
   const auto several = [&](const std::string& text) {
-    return read_predictions(folder.write("p.tsv", text), TaskKind::multilabel, items, topics).predictions;
+    return read_predictions(folder.write("p.tsv", text), "multilabel", items, topics).predictions;
   };
   const auto found = several("item\tprediction\nitems:0\tworld news,sport\nitems:1\tworld news\n");
-  CHECK(found[0].labels == std::vector<int64_t>{0, 1});
-  CHECK(found[1].labels == std::vector<int64_t>{0});
-  CHECK(several("sport a\n\n")[0].labels == std::vector<int64_t>{1, 2});
+  CHECK(found[0].answer.labels == std::vector<int64_t>{0, 1});
+  CHECK(found[1].answer.labels == std::vector<int64_t>{0});
+  CHECK(several("sport a\n\n")[0].answer.labels == std::vector<int64_t>{1, 2});
   const TaskLabels tags{.names = {"O", "B-x"}, .written = {}};
   const auto tagged = read_predictions(folder.write("t.tsv", "item\tprediction\nitems:0\tO B-x\nitems:1\tO\n"),
-                                       TaskKind::tagging, items, tags);
-  CHECK(tagged.predictions[0].labels == std::vector<int64_t>{0, 1});
-  CHECK(tagged.predictions[1].labels == std::vector<int64_t>{0});
+                                       "tagging", items, tags);
+  CHECK(tagged.predictions[0].answer.labels == std::vector<int64_t>{0, 1});
+  CHECK(tagged.predictions[1].answer.labels == std::vector<int64_t>{0});
 }
 
 TEST_CASE("an answer that is no label is a wrong prediction, and said") {
@@ -88,7 +88,7 @@ TEST_CASE("an answer that is no label is a wrong prediction, and said") {
   const TempDir folder;
   const auto notes = [&](const std::string& text) {
     const auto path = folder.write("p.txt", text);
-    return read_predictions(path, TaskKind::classification, three_reviews(), moods).notes;
+    return read_predictions(path, "classification", three_reviews(), moods).notes;
   };
   CHECK(notes("positive\n1\n0\n").empty());
   CHECK_THAT(notes("positive\nperhaps\n\n").at(0),
@@ -102,7 +102,7 @@ TEST_CASE("probabilities are read by label") {
                                  "{\"label\": 1, \"probabilities\": [0.25, 0.75]}\n"
                                  "{\"label\": 0, \"probabilities\": {\"positive\": 0.125, \"negative\": 0.875}}\n"
                                  "{\"label\": 1}\n");
-  const auto read = read_predictions(path, TaskKind::classification, three_reviews(), moods).predictions;
+  const auto read = read_predictions(path, "classification", three_reviews(), moods).predictions;
   CHECK((read[0].probabilities == std::vector<double>{0.25, 0.75}));
   CHECK((read[1].probabilities == std::vector<double>{0.875, 0.125}));
   CHECK(read[2].probabilities.empty());
@@ -116,9 +116,9 @@ TEST_CASE("tags are read from columns, from lines and from JSON lines alike") {
            {"p.conll", "x\tO\ny\tB-a\n\nz\tO\n"},
            {"p.txt", "O B-a\nO\n"},
            {"p.jsonl", "{\"id\": \"a\", \"tags\": [\"O\", \"B-a\"]}\n{\"id\": \"b\", \"tags\": [\"O\"]}\n"}}) {
-    const auto read = read_predictions(folder.write(name, text), TaskKind::tagging, items, tags).predictions;
-    CHECK((read[0].labels == std::vector<int64_t>{0, 1}));
-    CHECK((read[1].labels == std::vector<int64_t>{0}));
+    const auto read = read_predictions(folder.write(name, text), "tagging", items, tags).predictions;
+    CHECK((read[0].answer.labels == std::vector<int64_t>{0, 1}));
+    CHECK((read[1].answer.labels == std::vector<int64_t>{0}));
   }
 }
 
@@ -126,17 +126,17 @@ TEST_CASE("answers of SQuAD's form may be missing, and the order of no-answer sc
   const TempDir folder;
   const auto answers = folder.write("p.json", "{\"test:2\": \"sky\", \"test:0\": \"\", \"other\": \"x\"}");
   const auto scores = folder.write("n.json", "{\"test:2\": 0.5, \"test:0\": -1}");
-  const auto read = read_predictions(answers, TaskKind::spans, three_reviews(), {}, scores);
+  const auto read = read_predictions(answers, "spans", three_reviews(), {}, scores);
   REQUIRE(read.notes.size() == 2);
   CHECK_THAT(read.notes[0], Contains("p.json: 2 of 3 questions have a prediction; 1 has none, 'test:1', and count as "
                                      "wrong, as SQuAD's program does"));
   CHECK_THAT(read.notes[1], Contains("p.json: 1 prediction for questions that the part does not have, 'other'; it "
                                      "counts nothing"));
-  CHECK(read.predictions[2].answer == "sky");
+  CHECK(read.predictions[2].answer.text() == "sky");
   CHECK(read.predictions[1].id.empty());
   CHECK(read.predictions[0].no_answer == -1);
   CHECK((read.no_answer_order == std::vector<size_t>{2, 0}));
-  CHECK_THROWS_WITH(read_predictions(answers, TaskKind::spans, three_reviews(), {}, folder.write("m.json", "{}")),
+  CHECK_THROWS_WITH(read_predictions(answers, "spans", three_reviews(), {}, folder.write("m.json", "{}")),
                     Contains("m.json: there is no score for item 'test:0', which has a prediction"));
 }
 
@@ -154,12 +154,12 @@ TEST_CASE("a file of another length, and ids that are doubled, unknown or missin
 
 TEST_CASE("a choice that is none of an item's candidates counts as wrong and is noted") {
   const TempDir folder;
-  const std::vector<TaskItem> items{{.id = "test:0", .candidates = {"a", "b"}, .gold = GoldLabel{0}},
-                                    {.id = "test:1", .candidates = {"a", "b", "c"}, .gold = GoldLabel{2}}};
+  const std::vector<TaskItem> items{{.id = "test:0", .candidates = {"a", "b"}, .gold = label_answer(0)},
+                                    {.id = "test:1", .candidates = {"a", "b", "c"}, .gold = label_answer(2)}};
   const auto read = [&](const std::string& name, const std::string& text) {
-    const auto file = read_predictions(folder.write(name, text), TaskKind::choice, items, moods);
+    const auto file = read_predictions(folder.write(name, text), "choice", items, moods);
     std::vector<int64_t> found;
-    for (const auto& one : file.predictions) found.push_back(one.label);
+    for (const auto& one : file.predictions) found.push_back(one.answer.label);
     CHECK_THAT(file.notes.at(0),
                Contains(name + ": 1 prediction with a candidate that the item does not have, first "));
     return found;
@@ -169,7 +169,7 @@ TEST_CASE("a choice that is none of an item's candidates counts as wrong and is 
     CHECK(read("p.jsonl", "{\"choice\": " + none + "}\n{\"choice\": 2}\n") == second);
     CHECK(read("p.txt", none + "\n2\n") == second);
   }
-  CHECK(prediction_fault("p.txt", "0.5\n", TaskKind::choice) ==
+  CHECK(prediction_fault("p.txt", "0.5\n", "choice") ==
         "p.txt:1: 0.5 is no number of a candidate, counted from 0");
 }
 
@@ -179,16 +179,16 @@ TEST_CASE("what is no prediction of the kind is refused with the place") {
   CHECK(prediction_fault("p.jsonl", "{\"label\": 7}\n") ==
         "p.jsonl:1: label 7 is none of the task's, which has 2 labels, numbered from 0");
   CHECK(prediction_fault("p.jsonl", "{\"label\": 0.5}\n") == "p.jsonl:1: 0.5 is no label; write its name or number");
-  CHECK(prediction_fault("p.jsonl", "{\"labels\": [1, \"negative\", \"1\"]}\n", TaskKind::multilabel) ==
+  CHECK(prediction_fault("p.jsonl", "{\"labels\": [1, \"negative\", \"1\"]}\n", "multilabel") ==
         "p.jsonl:1: has the label 'positive' twice; a set of labels has each once");
-  CHECK(prediction_fault("p.txt", "1\nnan\n", TaskKind::regression) == "p.txt:2: 'nan' is no number");
-  CHECK(prediction_fault("p.jsonl", "{\"answer\": 3}\n", TaskKind::spans) ==
+  CHECK(prediction_fault("p.txt", "1\nnan\n", "regression") == "p.txt:2: 'nan' is no number");
+  CHECK(prediction_fault("p.jsonl", "{\"answer\": 3}\n", "spans") ==
         "p.jsonl:1: 3 is no answer, which is a text");
-  CHECK(prediction_fault("p.jsonl", "{\"tags\": \"O\"}\n", TaskKind::tagging) ==
+  CHECK(prediction_fault("p.jsonl", "{\"tags\": \"O\"}\n", "tagging") ==
         "p.jsonl:1: \"O\" is no list of labels");
-  CHECK(prediction_fault("p.jsonl", "{\"choice\": \"a\"}\n", TaskKind::choice) ==
+  CHECK(prediction_fault("p.jsonl", "{\"choice\": \"a\"}\n", "choice") ==
         "p.jsonl:1: \"a\" is no number of a candidate, counted from 0");
-  CHECK(prediction_fault("p.jsonl", "{\"value\": \"a\"}\n", TaskKind::regression) == "p.jsonl:1: \"a\" is no number");
+  CHECK(prediction_fault("p.jsonl", "{\"value\": \"a\"}\n", "regression") == "p.jsonl:1: \"a\" is no number");
   CHECK_THAT(prediction_fault("p.json", "[1]"), Contains("p.json: this is no JSON object of predictions"));
   CHECK(prediction_fault("p.json", "{\"t\": {\"predictions\": [{\"id\": \"t_x\", \"pred\": 1}]}}") ==
         "p.json: prediction 0: 't_x' does not end with the number of an item, as TASK_0 does");
@@ -199,37 +199,37 @@ TEST_CASE("what is no prediction of the kind is refused with the place") {
 TEST_CASE("questions without a prediction are named, and a file that has none of them is refused") {
   const TempDir folder;
   std::vector<TaskItem> questions(3);
-  for (size_t i = 0; i < 3; ++i) questions[i] = {.id = std::to_string(i), .gold = GoldAnswers{}};
-  const auto read = read_predictions(folder.write("p.json", R"({"1": "sky"})"), TaskKind::spans, questions, {});
+  for (size_t i = 0; i < 3; ++i) questions[i] = {.id = std::to_string(i), .gold = spans_answer({})};
+  const auto read = read_predictions(folder.write("p.json", R"({"1": "sky"})"), "spans", questions, {});
   CHECK_THAT(read.notes.at(0), Contains("1 of 3 questions have a prediction; 2 have none, '0', '2', and figures leave "
                                         "them out"));
-  CHECK_THROWS_WITH(read_predictions(folder.write("q.json", R"({"x": "sky"})"), TaskKind::spans, questions, {}),
+  CHECK_THROWS_WITH(read_predictions(folder.write("q.json", R"({"x": "sky"})"), "spans", questions, {}),
                     Contains("q.json: has no prediction for any of the 3 questions of the part, and ids that it does "
                              "not have, 'x'"));
   const auto numbers = folder.write("p.jsonl",
                                     "{\"id\": 2, \"answer\": \"c\"}\n{\"id\": 0, \"answer\": \"a\"}\n"
                                     "{\"id\": 1, \"answer\": \"b\"}\n");
-  CHECK(read_predictions(numbers, TaskKind::spans, questions, {}).predictions[2].answer == "c");
+  CHECK(read_predictions(numbers, "spans", questions, {}).predictions[2].answer.text() == "c");
 }
 
 TEST_CASE("probabilities without a label are predictions, and those that contradict one or are none are noted") {
   const TempDir folder;
-  const auto read = [&](TaskKind kind, const std::string& text) {
+  const auto read = [&](AnyTaskKind kind, const std::string& text) {
     return read_predictions(folder.write("p.jsonl", text), kind, three_reviews(), moods);
   };
-  const auto alone = read(TaskKind::classification,
+  const auto alone = read("classification",
                           "{\"probabilities\": [0.25, 0.75]}\n{\"probabilities\": {\"negative\": 0.5, \"positive\": "
                           "0.25}}\n{\"label\": 1, \"probabilities\": [0.5, 0.5]}\n");
-  CHECK(alone.predictions[0].label == 1);
-  CHECK(alone.predictions[1].label == 0);
+  CHECK(alone.predictions[0].answer.label == 1);
+  CHECK(alone.predictions[1].answer.label == 0);
   CHECK(alone.notes.empty());
-  const auto sets = read(TaskKind::multilabel,
+  const auto sets = read("multilabel",
                          "{\"probabilities\": [0.5, 0.75]}\n{\"probabilities\": [0.1, 0.2]}\n"
                          "{\"labels\": [0], \"probabilities\": [0.4, 0.3]}\n");
-  CHECK(sets.predictions[0].labels == std::vector<int64_t>{1});
-  CHECK(sets.predictions[1].labels.empty());
+  CHECK(sets.predictions[0].answer.labels == std::vector<int64_t>{1});
+  CHECK(sets.predictions[1].answer.labels.empty());
   CHECK(sets.notes.empty());
-  const auto odd = read(TaskKind::classification,
+  const auto odd = read("classification",
                         "{\"label\": 0, \"probabilities\": [0.25, 0.75]}\n{\"label\": 1, \"probabilities\": [0, 1.5]}\n"
                         "{\"label\": 1, \"probabilities\": [0, 1]}\n");
   REQUIRE(odd.notes.size() == 2);
@@ -240,9 +240,9 @@ TEST_CASE("probabilities without a label are predictions, and those that contrad
   auto items = three_reviews();
   for (auto& item : items) item.candidates = {"good", "bad", "fair"};
   const auto scores = folder.write("c.jsonl", "{\"scores\": [3, 4, 5]}\n{\"scores\": [2, 1]}\n{\"choice\": 0}\n");
-  const auto choice = read_predictions(scores, TaskKind::choice, items, moods);
-  CHECK(choice.predictions[0].label == 2);
-  CHECK(choice.predictions[1].label == 0);
+  const auto choice = read_predictions(scores, "choice", items, moods);
+  CHECK(choice.predictions[0].answer.label == 2);
+  CHECK(choice.predictions[1].answer.label == 0);
   CHECK(choice.notes.empty());
 }
 
@@ -250,7 +250,7 @@ TEST_CASE("a pipe of predictions is refused, and numbers of items are whole") {
   const TempDir folder;
   const auto pipe = folder / "p.jsonl";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
-  CHECK_THROWS_WITH(read_predictions(pipe, TaskKind::classification, three_reviews(), moods),
+  CHECK_THROWS_WITH(read_predictions(pipe, "classification", three_reviews(), moods),
                     pipe + ": is a pipe or a device, and predictions are read from a file; write them to one");
   CHECK(prediction_fault("p.jsonl", "{\"item\": \"items:1.7\", \"label\": 0}\n") ==
         "p.jsonl:1: the part has no item 'items:1.7'");

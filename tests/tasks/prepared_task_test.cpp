@@ -59,14 +59,13 @@ bool are_equal(const TaskItem& a, const TaskItem& b) {
 }
 
 /// A task of this kind with the same items in all parts.
-Task task_of_items(TaskKind kind, std::vector<TaskItem> items) {
+Task task_of_items(AnyTaskKind kind, std::vector<TaskItem> items) {
   Task task{.file = "task.yaml"};
   task.config.task = "made";
   task.config.kind = kind;
   task.config.max_length = 12;
-  if (reads_windows(kind)) task.config.cut = Windows{.stride = 2};
-  const bool has_labels = kind != TaskKind::regression && kind != TaskKind::spans && kind != TaskKind::choice;
-  if (has_labels) task.labels = {.names = {"A", "B", "C"}, .written = {"a", "b", "c"}};
+  if (kind->reads_windows) task.config.cut = Windows{.stride = 2};
+  if (kind->learns_labels) task.labels = {.names = {"A", "B", "C"}, .written = {"a", "b", "c"}};
   for (size_t i = 0; i < items.size(); ++i) items[i].id = "item " + std::to_string(i);
   task.train.name = "train", task.valid.name = "valid", task.test.name = "test";
   task.train.items = task.valid.items = task.test.items = items;
@@ -118,24 +117,24 @@ TEST_CASE("a prepared task is prepared text whose documents are the rows, and kn
 }
 
 TEST_CASE("rows and items of every kind come back as they were made", "[tasks]") {
-  auto pair = pair_item("a b c", "d e", GoldLabel{2});
+  auto pair = pair_item("a b c", "d e", label_answer(2));
   pair.group = "g";
-  check_comes_back(task_of_items(TaskKind::classification, {pair, text_item("f", GoldLabel{unknown_label})}));
+  check_comes_back(task_of_items("classification", {pair, text_item("f", label_answer(unknown_label))}));
   check_comes_back(task_of_items(
-      TaskKind::multilabel, {text_item("a b", GoldLabels{{0, 2}}), text_item("c", GoldLabels{}), pair_item("a", "")}));
+      "multilabel", {text_item("a b", labels_answer({0, 2})), text_item("c", labels_answer({})), pair_item("a", "")}));
   check_comes_back(
-      task_of_items(TaskKind::regression, {text_item("a", GoldValue{0.1}), text_item("b", GoldValue{-3})}));
+      task_of_items("regression", {text_item("a", value_answer(0.1)), text_item("b", value_answer(-3))}));
   TaskItem tagged{.words = {"a", "", "b", "c", "d", "e", "f", "a", "b", "c", "d", "e", "f", "a"}};
-  tagged.gold = GoldLabels{{0, 1, 2, unknown_label, 0, 0, 1, 1, 2, 2, 0, 1, 2, 0}};
-  check_comes_back(task_of_items(TaskKind::tagging, {tagged, TaskItem{.words = {"f"}, .gold = GoldLabels{{1}}}}));
+  tagged.gold = labels_answer({0, 1, 2, unknown_label, 0, 0, 1, 1, 2, 2, 0, 1, 2, 0});
+  check_comes_back(task_of_items("tagging", {tagged, TaskItem{.words = {"f"}, .gold = labels_answer({1})}}));
   TaskItem question{.text = "a b", .second = "c d e f a b c d e f", .is_pair = true};
   auto unanswered = question;
-  question.gold = GoldAnswers{{{"f a", 6}}};
-  unanswered.gold = GoldAnswers{};
-  check_comes_back(task_of_items(TaskKind::spans, {question, unanswered}));
-  TaskItem choice{.text = "a", .candidates = {"b", "c d", "e"}, .gold = GoldLabel{1}};
-  TaskItem two{.text = "f", .candidates = {"a", "b"}, .gold = GoldLabel{0}};
-  check_comes_back(task_of_items(TaskKind::choice, {choice, two}));
+  question.gold = spans_answer({{"f a", 6}});
+  unanswered.gold = spans_answer({});
+  check_comes_back(task_of_items("spans", {question, unanswered}));
+  TaskItem choice{.text = "a", .candidates = {"b", "c d", "e"}, .gold = label_answer(1)};
+  TaskItem two{.text = "f", .candidates = {"a", "b"}, .gold = label_answer(0)};
+  check_comes_back(task_of_items("choice", {choice, two}));
 }
 
 TEST_CASE("a damaged prepared task is refused with what to do, and prepared text is none", "[tasks]") {

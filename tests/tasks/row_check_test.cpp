@@ -23,11 +23,11 @@ struct ItemRows {
 
 using Change = std::function<void(ItemRows&)>;
 
-ItemRows made_rows(TaskKind kind, const TaskItem& item) {
+ItemRows made_rows(AnyTaskKind kind, const TaskItem& item) {
   const TempDir dir;
   const auto tokenizer = small_wordpiece(dir);
   RowOptions options{.kind = kind, .num_labels = task_labels, .max_length = 12};
-  if (reads_windows(kind)) options.cut = Windows{.stride = 2};
+  if (kind->reads_windows) options.cut = Windows{.stride = 2};
   ItemRows made{.item = item};
   RowCounts counts;
   TaskRowMaker(tokenizer, framing_of(tokenizer), options).add(item, 0, made.rows, counts);
@@ -35,7 +35,7 @@ ItemRows made_rows(TaskKind kind, const TaskItem& item) {
 }
 
 /// Rows as they are made fit; after each of these changes they do not.
-void check_changes(TaskKind kind, const TaskItem& item, const std::vector<Change>& changes) {
+void check_changes(AnyTaskKind kind, const TaskItem& item, const std::vector<Change>& changes) {
   INFO(name_of(kind));
   const auto made = made_rows(kind, item);
   CHECK(rows_fit(made.item, made.rows, kind, task_labels));
@@ -61,39 +61,39 @@ void replace_in_part(const TempDir& dir, const std::string& from, const std::str
 }  // namespace
 
 TEST_CASE("rows fit their item where every number is a place, a word, a label or a byte of it", "[tasks]") {
-  const auto pair = pair_item("a b c", "d e", GoldLabel{2});
-  check_changes(TaskKind::classification, pair,
+  const auto pair = pair_item("a b c", "d e", label_answer(2));
+  check_changes("classification", pair,
                 {[](ItemRows& of) { of.rows.clear(); }, [](ItemRows& of) { of.rows[0].ids.clear(); },
                  [](ItemRows& of) { of.rows[0].class_token = 8; }, [](ItemRows& of) { of.rows[0].class_token = -1; },
                  [](ItemRows& of) { of.rows[0].first_end = 9; },
                  [](ItemRows& of) { of.rows[0].second_begin = of.rows[0].second_end + 1; },
                  [](ItemRows& of) { of.rows[0].segments.push_back(0); },
                  [](ItemRows& of) { of.rows[0].segments[0] = 3; }, [](ItemRows& of) { of.rows[0].label = 3; },
-                 [](ItemRows& of) { of.item.gold = GoldLabel{3}; }, [](ItemRows& of) { of.item.gold = GoldValue{1}; }});
-  check_changes(TaskKind::multilabel, text_item("a b", GoldLabels{{0, 2}}),
+                 [](ItemRows& of) { of.item.gold = label_answer(3); }, [](ItemRows& of) { of.item.gold = value_answer(1); }});
+  check_changes("multilabel", text_item("a b", labels_answer({0, 2})),
                 {[](ItemRows& of) { of.rows[0].labels.pop_back(); }, [](ItemRows& of) { of.rows[0].labels[0] = 2; },
-                 [](ItemRows& of) { of.item.gold = GoldLabels{{3}}; }});
-  check_changes(TaskKind::regression, text_item("a", GoldValue{1}),
-                {[](ItemRows& of) { of.item.gold = GoldLabel{0}; }, [](ItemRows& of) { of.rows[0].labels = {1}; }});
+                 [](ItemRows& of) { of.item.gold = labels_answer({3}); }});
+  check_changes("regression", text_item("a", value_answer(1)),
+                {[](ItemRows& of) { of.item.gold = label_answer(0); }, [](ItemRows& of) { of.rows[0].labels = {1}; }});
   check_changes(
-      TaskKind::tagging, TaskItem{.words = {"a", "b"}, .gold = GoldLabels{{0, 1}}},
+      "tagging", TaskItem{.words = {"a", "b"}, .gold = labels_answer({0, 1})},
       {[](ItemRows& of) { of.rows[0].words[1] = 2; }, [](ItemRows& of) { of.rows[0].words.pop_back(); },
        [](ItemRows& of) { of.rows[0].labels[1] = 3; }, [](ItemRows& of) { of.rows[0].labels.push_back(no_label); },
-       [](ItemRows& of) { of.item.gold = GoldLabels{{0}}; }});
-  const TaskItem choice{.text = "a", .candidates = {"b", "c d"}, .gold = GoldLabel{1}};
-  check_changes(TaskKind::choice, choice,
-                {[](ItemRows& of) { of.rows.pop_back(); }, [](ItemRows& of) { of.item.gold = GoldLabel{2}; }});
+       [](ItemRows& of) { of.item.gold = labels_answer({0}); }});
+  const TaskItem choice{.text = "a", .candidates = {"b", "c d"}, .gold = label_answer(1)};
+  check_changes("choice", choice,
+                {[](ItemRows& of) { of.rows.pop_back(); }, [](ItemRows& of) { of.item.gold = label_answer(2); }});
 }
 
 TEST_CASE("rows of answers fit where their bytes are of the context and their answer is in the row", "[tasks]") {
   const TaskItem question{
-      .text = "a b", .second = "c d e f a b c d e f", .is_pair = true, .gold = GoldAnswers{{{"f a", 6}}}};
+      .text = "a b", .second = "c d e f a b c d e f", .is_pair = true, .gold = spans_answer({{"f a", 6}})};
   check_changes(
-      TaskKind::spans, question,
+      "spans", question,
       {[](ItemRows& of) { of.rows[0].bytes[5] = {-1, 4}; }, [](ItemRows& of) { of.rows[0].bytes[5] = {2, 20}; },
        [](ItemRows& of) { of.rows[0].bytes.clear(); }, [](ItemRows& of) { of.rows[0].start = 99; },
-       [](ItemRows& of) { of.rows[0].end = no_label; }, [](ItemRows& of) { of.item.gold = GoldAnswers{{{"f a", 17}}}; },
-       [](ItemRows& of) { of.item.gold = GoldAnswers{{{"f a", -1}}}; }});
+       [](ItemRows& of) { of.rows[0].end = no_label; }, [](ItemRows& of) { of.item.gold = spans_answer({{"f a", 17}}); },
+       [](ItemRows& of) { of.item.gold = spans_answer({{"f a", -1}}); }});
 }
 
 TEST_CASE("a prepared task whose rows lead elsewhere is refused, though its checksum is right", "[tasks]") {

@@ -31,7 +31,7 @@ MadeRows made(const Tokenizer& tokenizer, const RowOptions& options, const TaskI
 TEST_CASE("a text that is too long is cut, and what is cut is counted by part", "[tasks]") {
   TempDir dir;
   const auto tokenizer = small_wordpiece(dir);
-  const auto item = pair_item("a b c d e", "f e d", GoldLabel{1});
+  const auto item = pair_item("a b c d e", "f e d", label_answer(1));
   auto found = made(tokenizer, {.max_length = 9}, item);
   CHECK((found.rows.at(0).ids == Ids{2, 5, 6, 7, 3, 10, 9, 8, 3}));
   CHECK(found.rows[0].label == 1);
@@ -48,7 +48,7 @@ TEST_CASE("a text that is too long is cut, and what is cut is counted by part", 
   CHECK((found.rows.at(0).ids == Ids{2, 5, 8, 9, 10, 3}));
   CHECK(found.counts.first.cut_tokens == 2);
   CHECK(made(tokenizer, {.max_length = 9}, text_item("")).counts.first.empty == 1);
-  CHECK(made(tokenizer, {.max_length = 9}, text_item("a", GoldLabel{unknown_label})).rows[0].label == no_label);
+  CHECK(made(tokenizer, {.max_length = 9}, text_item("a", label_answer(unknown_label))).rows[0].label == no_label);
   CHECK_THROWS_WITH(made(tokenizer, {.max_length = 4}, item),
                     Catch::Contains("a row of 4 tokens has no room for two texts beside 3 special tokens"));
 }
@@ -68,7 +68,7 @@ TEST_CASE("windows of a text have all of it, and of a pair all of the longer one
   TempDir dir;
   const auto tokenizer = small_wordpiece(dir);
   const RowOptions options{.max_length = 7, .cut = Windows{.stride = 2}};
-  auto found = made(tokenizer, options, text_item("a b c d e f a b", GoldLabel{0}));
+  auto found = made(tokenizer, options, text_item("a b c d e f a b", label_answer(0)));
   REQUIRE(found.rows.size() == 3);
   CHECK((found.rows[0].ids == Ids{2, 5, 6, 7, 8, 9, 3}));
   CHECK((found.rows[1].ids == Ids{2, 7, 8, 9, 10, 5, 3}));
@@ -88,21 +88,21 @@ TEST_CASE("windows of a text have all of it, and of a pair all of the longer one
 TEST_CASE("numbers are targets of regression, and several labels a vector", "[tasks]") {
   TempDir dir;
   const auto tokenizer = small_wordpiece(dir);
-  const auto number = made(tokenizer, {.kind = TaskKind::regression, .max_length = 9}, text_item("a", GoldValue{3}));
+  const auto number = made(tokenizer, {.kind = "regression", .max_length = 9}, text_item("a", value_answer(3)));
   CHECK(number.rows[0].value == 3);
   CHECK(number.rows[0].label == no_label);
-  const RowOptions options{.kind = TaskKind::multilabel, .num_labels = 4, .max_length = 9};
-  CHECK((made(tokenizer, options, text_item("a", GoldLabels{{1, 3}})).rows[0].labels ==
+  const RowOptions options{.kind = "multilabel", .num_labels = 4, .max_length = 9};
+  CHECK((made(tokenizer, options, text_item("a", labels_answer({1, 3}))).rows[0].labels ==
          std::vector<int64_t>{0, 1, 0, 1}));
-  CHECK((made(tokenizer, options, text_item("a", GoldLabels{})).rows[0].labels == std::vector<int64_t>{0, 0, 0, 0}));
+  CHECK((made(tokenizer, options, text_item("a", labels_answer({}))).rows[0].labels == std::vector<int64_t>{0, 0, 0, 0}));
   CHECK(made(tokenizer, options, text_item("a")).rows[0].labels.empty());
 }
 
 TEST_CASE("each candidate is a row, and the premise is cut alike in all of them", "[tasks]") {
   TempDir dir;
   const auto tokenizer = small_wordpiece(dir);
-  TaskItem item{.id = "c", .text = "a b c d e", .second = "f", .candidates = {"a", "b c"}, .gold = GoldLabel{1}};
-  const RowOptions options{.kind = TaskKind::choice, .max_length = 9};
+  TaskItem item{.id = "c", .text = "a b c d e", .second = "f", .candidates = {"a", "b c"}, .gold = label_answer(1)};
+  const RowOptions options{.kind = "choice", .max_length = 9};
   const auto found = made(tokenizer, options, item);
   REQUIRE(found.rows.size() == 2);
   CHECK((found.rows[0].ids == Ids{2, 5, 6, 7, 3, 10, 5, 3}));
@@ -111,8 +111,8 @@ TEST_CASE("each candidate is a row, and the premise is cut alike in all of them"
   CHECK(found.rows[1].label == 1);
   CHECK(found.rows[1].candidate == 1);
   CHECK(found.counts.first.cut_tokens == 2);
-  CHECK((row_groups(TaskKind::choice, found.rows) == std::vector<RowGroup>{{0, 2}}));
-  CHECK((row_groups(TaskKind::spans, found.rows) == std::vector<RowGroup>{{0, 1}, {1, 1}}));
+  CHECK((row_groups("choice", found.rows) == std::vector<RowGroup>{{0, 2}}));
+  CHECK((row_groups("spans", found.rows) == std::vector<RowGroup>{{0, 1}, {1, 1}}));
   item.candidates.clear();
   CHECK_THROWS_WITH(made(tokenizer, options, item), Catch::Contains("item c (line 0) has no candidates"));
 }

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "tasks/figures/span_answer.h"
-#include "tasks/rows/rows.h"
+#include "tasks/kinds/spans/span_answer.h"
+#include "tasks/kinds/spans/rows.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/task_items.h"
 
@@ -21,14 +21,14 @@ TaskItem question(std::string asked, std::string context, std::vector<AnswerSpan
           .text = std::move(asked),
           .second = std::move(context),
           .is_pair = true,
-          .gold = GoldAnswers{std::move(answers)}};
+          .gold = spans_answer(std::move(answers))};
 }
 
 SpanRows read(const Tokenizer& tokenizer, const TaskItem& item, int64_t length,
               const TaskCut& cut = Windows{.stride = 2}, int64_t max_question = 64) {
   SpanRows rows;
   TaskRowMaker(tokenizer, framing_of(tokenizer),
-               {.kind = TaskKind::spans, .max_length = length, .cut = cut, .max_question = max_question})
+               {.kind = "spans", .max_length = length, .cut = cut, .max_question = max_question})
       .add(item, 0, rows.rows, rows.counts);
   return rows;
 }

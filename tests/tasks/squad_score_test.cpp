@@ -1,7 +1,7 @@
 // Answers as SQuAD's published programs score them.
 #include "tests/support/catch.h"
 #include "tasks/figures/figures.h"
-#include "tasks/figures/squad_score.h"
+#include "tasks/kinds/spans/squad_score.h"
 
 using namespace cloze;
 
@@ -11,13 +11,13 @@ struct AskedQuestions {
   std::vector<TaskItem> items{};
   std::vector<TaskPrediction> predictions{};
   void add(const std::vector<std::string>& right, const std::string& answer, double no_answer = 0) {
-    GoldAnswers gold;
-    for (const auto& one : right) gold.answers.push_back({.text = one});
+    auto gold = spans_answer({});
+    for (const auto& one : right) gold.spans.push_back({.text = one});
     items.push_back({.id = std::to_string(items.size()), .gold = gold});
-    predictions.push_back({.id = items.back().id, .answer = answer, .no_answer = no_answer});
+    predictions.push_back({.id = items.back().id, .answer = text_answer(answer), .no_answer = no_answer});
   }
   TaskFigures figures(const MetricOptions& options = {}) const {
-    return metrics_of(TaskKind::spans, items, {}, predictions, options);
+    return metrics_of("spans", items, {}, predictions, options);
   }
 };
 

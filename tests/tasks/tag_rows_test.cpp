@@ -1,7 +1,7 @@
 // Words with tags: every word has one prediction, from the window that reads it best.
 #include <algorithm>
 
-#include "tasks/rows/rows.h"
+#include "tasks/kinds/tagging/rows.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/task_items.h"
 
@@ -16,7 +16,7 @@ struct TaggedRows {
 
 TaggedRows tagged(const Tokenizer& tokenizer, const TaskItem& item, int64_t length, const TaskCut& cut = LongestCut{}) {
   TaggedRows rows;
-  TaskRowMaker(tokenizer, framing_of(tokenizer), {.kind = TaskKind::tagging, .max_length = length, .cut = cut})
+  TaskRowMaker(tokenizer, framing_of(tokenizer), {.kind = "tagging", .max_length = length, .cut = cut})
       .add(item, 0, rows.rows, rows.counts);
   return rows;
 }
@@ -38,7 +38,7 @@ TEST_CASE("the first token of a word has its tag, and a word without a token shi
   TempDir dir;
   const auto tokenizer = small_wordpiece(dir);
   const TaskItem item{
-      .id = "s", .words = {"axy", "", "b", "\u200B", "\u00A0", "cy"}, .gold = GoldLabels{{1, 2, 3, 4, 5, 6}}};
+      .id = "s", .words = {"axy", "", "b", "\u200B", "\u00A0", "cy"}, .gold = labels_answer({1, 2, 3, 4, 5, 6})};
   const auto found = tagged(tokenizer, item, 20);
   REQUIRE(found.rows.size() == 1);
   const auto& row = found.rows[0];
@@ -58,11 +58,11 @@ TEST_CASE("a text of a thousand words has all of its tags, each once, whatever t
   TempDir dir;
   const auto tokenizer = small_wordpiece(dir);
   TaskItem item{.id = "long"};
-  GoldLabels gold;
+  TaskAnswer gold = labels_answer({});
   const std::vector<std::string> kinds{"a", "bxy", "cx", "dyyxx", "", "e"};
   for (int64_t i = 0; i < 1000; ++i) {
     item.words.push_back(kinds[static_cast<size_t>(i * i + i / 7) % kinds.size()]);
-    gold.ids.push_back(i % 5);
+    gold.labels.push_back(i % 5);
   }
   item.gold = gold;
   for (const int64_t length : {8, 13, 64, 512, 5000})
@@ -77,7 +77,7 @@ TEST_CASE("a text of a thousand words has all of its tags, each once, whatever t
       const auto tags = tags_of_words(1000, found.rows, looked_up(found.rows, -7), -1);
       for (size_t i = 0; i < 1000; ++i) {
         CHECK(times[i] == (item.words[i].empty() ? 0 : 1));
-        CHECK(tags[i] == (item.words[i].empty() ? -1 : gold.ids[i]));
+        CHECK(tags[i] == (item.words[i].empty() ? -1 : gold.labels[i]));
       }
       CHECK(found.counts.first.cut_tokens == 0);
     }
@@ -96,7 +96,7 @@ TEST_CASE("a word is read in the window with the most context on its narrower si
 TEST_CASE("a word that is longer than a row keeps its tag, and is counted", "[tasks]") {
   TempDir dir;
   const auto tokenizer = small_wordpiece(dir);
-  const TaskItem item{.id = "w", .words = {"b", "axyxyxyxy", "c"}, .gold = GoldLabels{{1, 2, 3}}};
+  const TaskItem item{.id = "w", .words = {"b", "axyxyxyxy", "c"}, .gold = labels_answer({1, 2, 3})};
   const auto found = tagged(tokenizer, item, 7);
   CHECK((tags_of_words(3, found.rows, looked_up(found.rows, 0), 9) == std::vector<int64_t>{1, 2, 3}));
   CHECK(found.counts.cut_words == 1);

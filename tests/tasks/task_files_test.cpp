@@ -163,8 +163,8 @@ TEST_CASE("targets are numbers, also where all of them are whole", "[tasks]") {
   const auto task = folder.open(
       "task: t\nkind: regression\nscale: [1, 5]\ndata: {train: train.tsv, valid: test, test: train.tsv, text: text, "
       "label: score}");
-  CHECK(std::get<GoldValue>(task.train.items[1].gold).value == 3);
-  CHECK(std::get<GoldValue>(task.train.items[2].gold).value == 2.5);
+  CHECK(task.train.items[1].gold.value == 3);
+  CHECK(task.train.items[2].gold.value == 2.5);
   CHECK(task.labels.size() == 0);
 }
 
@@ -268,10 +268,10 @@ TEST_CASE("answers of SQuAD are found by code points and kept by bytes", "[tasks
   CHECK(item.id == "q1");
   CHECK(item.group == "Caf\xC3\xA9");
   CHECK(item.text == "Where?");
-  const auto& answers = std::get<GoldAnswers>(item.gold).answers;
+  const auto& answers = item.gold.spans;
   CHECK(answers == std::vector<AnswerSpan>{{"Rome", 14}});
   CHECK(item.second.substr(14, 4) == "Rome");
-  CHECK(std::get<GoldAnswers>(task.test.items[1].gold).answers.empty());
+  CHECK(task.test.items[1].gold.spans.empty());
 }
 
 TEST_CASE("answers stand in JSON lines as lists of answers, or as columns", "[tasks]") {
@@ -281,8 +281,8 @@ TEST_CASE("answers stand in JSON lines as lists of answers, or as columns", "[ta
                "{\"q\": \"What?\", \"c\": \"It was.\", \"a\": [{\"text\": \"It\", \"start\": 0}]}\n");
   const auto task = folder.open(
       "task: t\nkind: spans\ndata: {train: t.jsonl, valid: test, test: t.jsonl, text: q, second: c, answers: a}");
-  CHECK(std::get<GoldAnswers>(task.train.items[0].gold).answers == std::vector<AnswerSpan>{{"Ann", 7}});
-  CHECK(std::get<GoldAnswers>(task.train.items[1].gold).answers == std::vector<AnswerSpan>{{"It", 0}});
+  CHECK(task.train.items[0].gold.spans == std::vector<AnswerSpan>{{"Ann", 7}});
+  CHECK(task.train.items[1].gold.spans == std::vector<AnswerSpan>{{"It", 0}});
 }
 
 TEST_CASE("white space around labels is no part of them, in files and in `labels`", "[tasks]") {

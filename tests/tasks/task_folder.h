@@ -35,9 +35,9 @@ inline std::string notes_of(const cloze::Task& task) {
 /// Ids of labels, one for each item.
 inline std::vector<int64_t> label_ids(const cloze::TaskPart& part) {
   std::vector<int64_t> ids;
-  for (const auto& item : part.items) ids.push_back(std::get<cloze::GoldLabel>(item.gold).id);
+  for (const auto& item : part.items) ids.push_back(item.gold.label);
   return ids;
 }
 inline const std::vector<int64_t>& gold_ids(const cloze::TaskItem& item) {
-  return std::get<cloze::GoldLabels>(item.gold).ids;
+  return item.gold.labels;
 }

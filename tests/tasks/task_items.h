@@ -18,11 +18,11 @@ inline Tokenizer small_wordpiece(const TempDir& dir) {
   return Tokenizer::open(dir / "small");
 }
 
-inline TaskItem text_item(std::string text, Gold gold = {}) {
+inline TaskItem text_item(std::string text, TaskAnswer gold = {}) {
   return {.id = "t", .text = std::move(text), .gold = std::move(gold)};
 }
 
-inline TaskItem pair_item(std::string first, std::string second, Gold gold = {}) {
+inline TaskItem pair_item(std::string first, std::string second, TaskAnswer gold = {}) {
   return {.id = "p", .text = std::move(first), .second = std::move(second), .is_pair = true, .gold = std::move(gold)};
 }
 

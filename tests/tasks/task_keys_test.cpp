@@ -37,10 +37,10 @@ TEST_CASE("F1 chooses for tags that mark phrases, and accuracy for others", "[ta
 
 TEST_CASE("strict figures read tags by `data.scheme`, also where the letters look like those of another", "[tasks]") {
   Task task;
-  task.config.kind = TaskKind::tagging;
+  task.config.kind = "tagging";
   task.labels = {.names = {"O", "B-X", "I-X"}, .written = {"O", "B-X", "I-X"}};
-  TaskItem sentence{.words = {"a", "b", "c"}, .gold = GoldLabels{{1, 2, 0}}};
-  const TaskPrediction same{.labels = {1, 2, 0}};
+  TaskItem sentence{.words = {"a", "b", "c"}, .gold = labels_answer({1, 2, 0})};
+  const TaskPrediction same{.answer = {.labels = {1, 2, 0}}};
   const auto strict = [&](TagScheme scheme) {
     task.config.data.scheme = scheme;
     TaskFigures figures;
@@ -56,14 +56,14 @@ TEST_CASE("strict figures read tags by `data.scheme`, also where the letters loo
 TEST_CASE("`max_length` and `max_question` bound rows, and `max_answer` answers", "[tasks]") {
   TaskFolder dir;
   Task task;
-  task.config.kind = TaskKind::spans;
+  task.config.kind = "spans";
   task.config.cut = Windows{.stride = 2};
   task.config.max_length = 9;
   task.config.max_question = 2;
   task.config.max_answer = 5;
   const auto tokenizer = small_wordpiece(dir);
   const TaskRowMaker maker(tokenizer, framing_of(tokenizer), row_options(task.config, task.labels));
-  TaskItem question{.text = "a b c d", .second = "a b c d e f a b", .is_pair = true, .gold = GoldAnswers{{{"a", 0}}}};
+  TaskItem question{.text = "a b c d", .second = "a b c d e f a b", .is_pair = true, .gold = spans_answer({{"a", 0}})};
   std::vector<TaskRow> rows;
   RowCounts counts;
   maker.add(question, 0, rows, counts);

@@ -29,7 +29,7 @@ constexpr size_t most_hardest = 50;
 std::string prediction_lines(const JudgedTask& task, const PreparedPart& part, const JudgedPart& judged) {
   std::string lines;
   for (size_t i = 0; i < part.items.size(); ++i)
-    lines += json_text(json_of(judged.predictions[i], part.items[i], task.task.config.kind, task.task.labels)) + "\n";
+    lines += json_text(task.task.config.kind->json_of(judged.predictions[i], part.items[i], task.task.labels)) + "\n";
   return lines;
 }
 
@@ -49,7 +49,7 @@ std::string hardest_items(const JudgedTask& task, const PreparedPart& part, cons
   std::ranges::stable_sort(order, std::ranges::greater{}, [&](size_t i) { return judged.predictions[i].loss; });
   order.resize(std::min(order.size(), most_hardest));
   const auto kind = task.task.config.kind;
-  const auto answer = [&](const std::string& text) { return escaped_markdown(shown_answer(text, kind)); };
+  const auto answer = [&](const std::string& text) { return escaped_markdown(kind->shown(text)); };
   auto text =
       concat("# The hardest items of ", escaped_markdown(task.task.config.task),
              "\n\nThe items of the test part with the highest losses; labels that are wrong stand among them.\n\n",
@@ -58,7 +58,7 @@ std::string hardest_items(const JudgedTask& task, const PreparedPart& part, cons
     const auto& item = part.items[i];
     text += concat("| ", escaped_markdown(item.id), " | ", fixed_or_dash(judged.predictions[i].loss, 3), " | ",
                    answer(text_of_gold(item, kind, task.task.labels)), " | ",
-                   answer(text_of(judged.predictions[i], kind, task.task.labels)), " | ",
+                   answer(kind->text_of(judged.predictions[i].prediction.answer, task.task.labels)), " | ",
                    escaped_markdown(asked_of(item)), " |\n");
   }
   return text;

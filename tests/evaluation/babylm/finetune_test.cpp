@@ -26,7 +26,7 @@ TEST_CASE("the tasks of BabyLM are read from the published files by the publishe
     CHECK(task.is_chosen_on_test);
     REQUIRE(task.train.items.size() == 8);
     REQUIRE(task.test.items.size() == 10);
-    CHECK((task.train.items[1].gold == Gold(GoldLabel{1})));
+    CHECK((task.train.items[1].gold == label_answer(1)));
     const auto& item = task.train.items[1];
     const std::string name = one.name, first = "The cat number 1 slept.";
     CHECK(item.text == (name == "multirc" ? "Question: " + first + " Answer: slept."

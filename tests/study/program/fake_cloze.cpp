@@ -147,7 +147,7 @@ bool is_marked(const RunConfig& config, const std::string& mark) {
 std::string answers_of(const Task& task, double right, Stream draws) {
   std::string lines;
   for (size_t i = 0; i < task.test.items.size(); ++i) {
-    const auto gold = std::get<GoldLabel>(task.test.items[i].gold).id;
+    const auto gold = task.test.items[i].gold.label;
     const auto label = right == 0 ? 0 : draws.uniform() < right ? gold : 1 - gold;
     lines += json{{"item", i}, {"label", task.labels.names[static_cast<size_t>(label)]}}.dump() + "\n";
   }

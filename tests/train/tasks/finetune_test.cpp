@@ -67,9 +67,9 @@ RunConfig finetuned(const TempDir& dir, const std::string& yaml, const std::stri
   const auto made = prepare_task(task, tokenizer, framing_of(tokenizer, config.model), dir / rows);
   TaskHeadTerms terms;
   const auto kind = task.config.kind;
-  if (kind == TaskKind::classification || kind == TaskKind::tagging) terms.labels = task.labels.names;
+  if (kind->learns_labels) terms.labels = task.labels.names;
   config.init.from = toy().dir / "base";
-  config.objectives = {task_head_objective(name_of(kind), terms)};
+  config.objectives = {task_head_objective(name_of(kind->head), terms)};
   config.data.tokens = dir / rows;
   config.task = {.name = task.config.task,
                  .file = task.file,

@@ -81,8 +81,6 @@ double correlation(std::span<const double> x, std::span<const double> y, std::sp
   return std::min(1.0, std::max(-1.0, xy / std::sqrt(xx) / std::sqrt(yy)));
 }
 
-double gold_value(const TaskItem& item) { return std::get<GoldValue>(item.gold).value; }
-
 struct ValueCells {
   RankedNumbers gold, predicted;
   std::vector<double> squares{};
@@ -111,8 +109,8 @@ TaskScorer value_scorer(const ScoredItems& scored) {
   const auto n = static_cast<int64_t>(scored.size());
   std::vector<double> gold, predicted, squares;
   for (size_t i = 0; i < scored.size(); ++i) {
-    gold.push_back(gold_value(*scored.items[i]));
-    predicted.push_back(scored.predictions[i]->value);
+    gold.push_back(scored.items[i]->gold.value);
+    predicted.push_back(scored.predictions[i]->answer.value);
     squares.push_back((gold.back() - predicted.back()) * (gold.back() - predicted.back()));
   }
   ValueCells cells{.gold = RankedNumbers(gold), .predicted = RankedNumbers(predicted), .squares = std::move(squares)};

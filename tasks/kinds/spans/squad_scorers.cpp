@@ -3,7 +3,7 @@
 #include <limits>
 #include <numeric>
 
-#include "tasks/figures/squad_score.h"
+#include "tasks/kinds/spans/squad_score.h"
 #include "tasks/figures/task_scorer.h"
 
 namespace cloze {
@@ -18,14 +18,12 @@ struct ScoredQuestion {
   bool is_missing = false;
 };
 
-const std::vector<AnswerSpan>& gold_answers(const TaskItem& item) { return std::get<GoldAnswers>(item.gold).answers; }
-
 ScoredQuestion score_question(const TaskItem& item, const TaskPrediction& prediction, SquadVersion version) {
   std::vector<std::string> right;
-  for (const auto& answer : gold_answers(item)) right.push_back(answer.text);
-  ScoredQuestion question{.has_answer = !right.empty(), .is_answered = !prediction.answer.empty()};
+  for (const auto& answer : item.gold.spans) right.push_back(answer.text);
+  ScoredQuestion question{.has_answer = !right.empty(), .is_answered = !prediction.answer.spans.empty()};
   question.is_missing = prediction.id.empty();
-  if (!question.is_missing) question.score = score_answer(prediction.answer, right, version);
+  if (!question.is_missing) question.score = score_answer(prediction.answer.text(), right, version);
   return question;
 }
 

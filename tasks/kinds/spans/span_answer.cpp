@@ -1,4 +1,4 @@
-#include "tasks/figures/span_answer.h"
+#include "tasks/kinds/spans/span_answer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include "data/tokenizers/characters.h"
 #include "data/tokenizers/utf8.h"
-#include "tasks/figures/squad_score.h"
+#include "tasks/kinds/spans/squad_score.h"
 
 namespace cloze {
 
@@ -111,13 +111,12 @@ namespace {
 /// What the score of a question gains by its answer, compared with none.
 double gain_of_answer(const TaskItem& item, const TaskPrediction& prediction, AnswerMeasure measure) {
   std::vector<std::string> right;
-  if (const auto* gold = std::get_if<GoldAnswers>(&item.gold))
-    for (const auto& answer : gold->answers) right.push_back(answer.text);
+  for (const auto& answer : item.gold.spans) right.push_back(answer.text);
   const auto score = [&](const std::string& answer) {
     const auto of_both = score_answer(answer, right, SquadVersion::v2_0);
     return measure == AnswerMeasure::f1 ? of_both.f1 : of_both.exact;
   };
-  return score(prediction.answer) - score("");
+  return score(prediction.answer.text()) - score("");
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
-// Rows of a question and windows of its context.
+#include "tasks/kinds/spans/rows.h"
+
 #include <algorithm>
 
 #include "data/tokenizers/characters.h"
 #include "data/tokenizers/utf8.h"
-#include "tasks/rows/rows.h"
 
 namespace cloze {
 
@@ -67,39 +67,38 @@ std::vector<TokenSpan> context_tokens(const Tokenizer& tokenizer, std::string_vi
   return tokens;
 }
 
-void TaskRowMaker::add_spans(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows,
-                             RowCounts& counts) const {
-  const auto question = tokenizer_.encode(item.text);
-  const auto context = context_tokens(tokenizer_, item.second);
+void add_context_rows(const TaskRowMaker& maker, const TaskItem& item, int64_t number, std::vector<TaskRow>& rows,
+                      RowCounts& counts) {
+  const auto question = maker.tokenizer().encode(item.text);
+  const auto context = context_tokens(maker.tokenizer(), item.second);
   std::vector<int32_t> ids;
   for (const auto& token : context) ids.push_back(token.id);
   const auto asked = static_cast<int64_t>(question.size()), read = static_cast<int64_t>(ids.size());
-  const auto kept = std::min({asked, options_.max_question, room(true) / 2});
+  const auto kept = std::min({asked, maker.options().max_question, maker.room(true) / 2});
   const auto whole = std::span(question).first(static_cast<size_t>(kept));
-  const auto places = room(true) - kept;
+  const auto places = maker.room(true) - kept;
   counts.first.add(asked, kept);
   counts.second.add(read, read);
 
-  const auto* gold = std::get_if<GoldAnswers>(&item.gold);
-  const bool has_answer = gold && !gold->answers.empty();
-  counts.items_without_answer += gold && !has_answer;
-  const auto answer = has_answer ? tokens_around(context, gold->answers.front()) : TokensOfAnswer{};
+  const bool is_known = item.gold.is_known(), has_answer = !item.gold.spans.empty();
+  counts.items_without_answer += is_known && !has_answer;
+  const auto answer = has_answer ? tokens_around(context, item.gold.spans.front()) : TokensOfAnswer{};
   counts.answers_without_token += has_answer && !answer.exists();
   bool is_whole_anywhere = false;
   int64_t number_of_window = 0;
-  for (const auto& window : stride_windows(read, places, step_of(options_.cut, places))) {
-    auto row = framed(
+  for (const auto& window : stride_windows(read, places, step_of(maker.options().cut, places))) {
+    auto row = maker.framed(
         whole, std::span(ids).subspan(static_cast<size_t>(window.begin), static_cast<size_t>(window.size())), true);
     row.item = number;
     row.window = number_of_window++;
     set_bytes(row, context, window);
-    row.class_token = position_of(framing_.no_answer_place, static_cast<int64_t>(row.ids.size()));
+    row.class_token = position_of(maker.framing().no_answer_place, static_cast<int64_t>(row.ids.size()));
     const bool is_whole = answer.is_within(window);
     is_whole_anywhere = is_whole_anywhere || is_whole;
     if (is_whole) {
       row.start = row.second_begin + answer.first - window.begin;
       row.end = row.second_begin + answer.last - window.begin;
-    } else if (gold && (!has_answer || answer.exists())) {
+    } else if (is_known && (!has_answer || answer.exists())) {
       row.start = row.end = row.class_token;
     }
     counts.windows_without_answer += has_answer && !is_whole;

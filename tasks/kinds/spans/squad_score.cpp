@@ -1,4 +1,4 @@
-#include "tasks/figures/squad_score.h"
+#include "tasks/kinds/spans/squad_score.h"
 
 #include <utf8proc.h>
 

@@ -1,8 +1,8 @@
-// Rows of words with tags, and the way back from tokens to words.
+#include "tasks/kinds/tagging/rows.h"
+
 #include <algorithm>
 
 #include "core/error.h"
-#include "tasks/rows/rows.h"
 
 namespace cloze {
 
@@ -33,24 +33,26 @@ std::vector<int32_t> word_tokens(const Tokenizer& tokenizer, const std::string& 
   return tokenizer.encode(word, /*inside=*/word[0] != ' ');
 }
 
+namespace {
+
 /// The tokens of an item's words, the words that have some, and where each of these begins.
-struct TaskRowMaker::WordTokens {
+struct WordTokens {
   std::vector<int32_t> ids{};
   std::vector<int64_t> words{}, starts{};
 };
 
-TaskRowMaker::WordTokens TaskRowMaker::tokens_of_words(const TaskItem& item, RowCounts& counts) const {
+WordTokens tokens_of_words(const TaskRowMaker& maker, const TaskItem& item, RowCounts& counts) {
   constexpr size_t listed = 20;
   WordTokens tokens;
   for (size_t i = 0; i < item.words.size(); ++i) {
-    const auto of_word = word_tokens(tokenizer_, item.words[i]);
+    const auto of_word = word_tokens(maker.tokenizer(), item.words[i]);
     ++counts.words;
     if (of_word.empty()) {
       ++counts.words_without_token;
       if (counts.listed_words.size() < listed) counts.listed_words.push_back({item.id, static_cast<int64_t>(i)});
       continue;
     }
-    counts.cut_words += static_cast<int64_t>(of_word.size()) > room(false);
+    counts.cut_words += static_cast<int64_t>(of_word.size()) > maker.room(false);
     tokens.words.push_back(static_cast<int64_t>(i));
     tokens.starts.push_back(static_cast<int64_t>(tokens.ids.size()));
     tokens.ids.insert(tokens.ids.end(), of_word.begin(), of_word.end());
@@ -58,29 +60,31 @@ TaskRowMaker::WordTokens TaskRowMaker::tokens_of_words(const TaskItem& item, Row
   return tokens;
 }
 
-void TaskRowMaker::add_words(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows,
-                             RowCounts& counts) const {
-  const auto [ids, words, starts] = tokens_of_words(item, counts);
-  const auto places = room(false);
-  const auto windows = word_windows(starts, static_cast<int64_t>(ids.size()), places, step_of(options_.cut, places));
+}  // namespace
+
+void add_word_rows(const TaskRowMaker& maker, const TaskItem& item, int64_t number, std::vector<TaskRow>& rows,
+                   RowCounts& counts) {
+  const auto [ids, words, starts] = tokens_of_words(maker, item, counts);
+  const auto places = maker.room(false);
+  const auto windows = word_windows(starts, static_cast<int64_t>(ids.size()), places, step_of(maker.options().cut, places));
   const auto owners = windows_of_words(starts, windows);
-  const auto* gold = std::get_if<GoldLabels>(&item.gold);
+  const auto& gold = item.gold;
   std::vector<bool> is_read(ids.size());
   for (size_t w = 0; w < windows.size(); ++w) {
     const auto& window = windows[w];
     const auto seen = std::span(ids).subspan(static_cast<size_t>(window.begin), static_cast<size_t>(window.size()));
     std::fill(is_read.begin() + window.begin, is_read.begin() + window.end, true);
-    auto row = framed(seen, {}, false);
+    auto row = maker.framed(seen, {}, false);
     row.item = number;
     row.window = static_cast<int64_t>(w);
     row.words.assign(row.ids.size(), -1);
-    if (gold) row.labels.assign(row.ids.size(), no_label);
+    if (gold.is_known()) row.labels.assign(row.ids.size(), no_label);
     for (size_t k = 0; k < words.size(); ++k) {
       if (owners[k] != w) continue;
       const auto at = static_cast<size_t>(row.first_begin + starts[k] - window.begin);
       row.words[at] = words[k];
-      if (!gold) continue;
-      const auto label = gold->ids.at(static_cast<size_t>(words[k]));
+      if (!gold.is_known()) continue;
+      const auto label = gold.labels.at(static_cast<size_t>(words[k]));
       row.labels[at] = label >= 0 ? label : no_label;
     }
     rows.push_back(std::move(row));

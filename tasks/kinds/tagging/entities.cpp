@@ -1,4 +1,4 @@
-#include "tasks/figures/entities.h"
+#include "tasks/kinds/tagging/entities.h"
 
 #include <algorithm>
 #include <array>

@@ -5,25 +5,22 @@
 #include <tuple>
 
 #include "core/contains.h"
-#include "tasks/figures/entities.h"
+#include "tasks/kinds/tagging/entities.h"
 #include "tasks/figures/task_scorer.h"
 
 namespace cloze {
 
 namespace {
 
-const std::vector<int64_t>& gold_tags(const TaskItem& item) { return std::get<GoldLabels>(item.gold).ids; }
-
 /// The tags of words: names of labels, and of others what was written, of which types and borders are read, too.
-std::vector<std::string> written_tags(const std::vector<int64_t>& ids, const TaskLabels& labels,
-                                      const std::vector<std::string>& unknown) {
+std::vector<std::string> written_tags(const TaskAnswer& answer, const TaskLabels& labels) {
   std::vector<std::string> tags;
   size_t others = 0;
-  for (const auto id : ids)
+  for (const auto id : answer.labels)
     if (id != unknown_label)
       tags.push_back(labels.names[static_cast<size_t>(id)]);
     else  // a run of an earlier version has not kept what was written
-      tags.push_back(others < unknown.size() ? unknown[others++] : "B-(unknown)");
+      tags.push_back(others < answer.unknown.size() ? answer.unknown[others++] : "B-(unknown)");
   return tags;
 }
 
@@ -39,14 +36,12 @@ struct EntityCounts {
 EntityCounts count_entities(const ScoredItems& scored, TagScheme scheme, bool is_strict) {
   std::map<std::string, uint32_t> numbers;
   EntityCounts entity_counts;
-  const auto read = [&](const std::vector<int64_t>& ids, const std::vector<std::string>& unknown) {
-    const auto tags = written_tags(ids, *scored.labels, unknown);
+  const auto read = [&](const TaskAnswer& answer) {
+    const auto tags = written_tags(answer, *scored.labels);
     return is_strict ? strict_entities(tags, scheme) : entities_of(tags);
   };
   for (size_t i = 0; i < scored.size(); ++i) {
-    const auto& item_gold = std::get<GoldLabels>(scored.items[i]->gold);
-    const auto gold = read(item_gold.ids, item_gold.unknown);
-    const auto predicted = read(scored.predictions[i]->labels, scored.predictions[i]->unknown);
+    const auto gold = read(scored.items[i]->gold), predicted = read(scored.predictions[i]->answer);
     std::map<uint32_t, LabelCounts> counts;
     const auto of = [&](const Entity& entity) -> LabelCounts& {
       return counts[numbers.try_emplace(entity.type, static_cast<uint32_t>(numbers.size())).first->second];
@@ -110,8 +105,8 @@ TaskScorer word_scorer(const ScoredItems& scored) {
   std::vector<std::array<int64_t, 2>> texts;  // words, right ones
   int64_t words = 0;
   for (size_t i = 0; i < scored.size(); ++i) {
-    const auto& gold = gold_tags(*scored.items[i]);
-    const auto& predicted = scored.predictions[i]->labels;
+    const auto& gold = scored.items[i]->gold.labels;
+    const auto& predicted = scored.predictions[i]->answer.labels;
     int64_t right = 0;
     for (size_t w = 0; w < gold.size(); ++w) right += gold[w] == predicted[w] && gold[w] != unknown_label;
     texts.push_back({static_cast<int64_t>(gold.size()), right});
@@ -166,8 +161,8 @@ TaskScorer entity_scorer(const ScoredItems& scored) {
 void add_tag_tables(const ScoredItems& scored, TaskFigures& figures) {
   std::vector<LabelPair> words;
   for (size_t i = 0; i < scored.size(); ++i)
-    for (size_t w = 0; w < gold_tags(*scored.items[i]).size(); ++w)
-      words.push_back({gold_tags(*scored.items[i])[w], scored.predictions[i]->labels[w]});
+    for (size_t w = 0; w < scored.items[i]->gold.labels.size(); ++w)
+      words.push_back({scored.items[i]->gold.labels[w], scored.predictions[i]->answer.labels[w]});
   add_label_tables(words, *scored.labels, figures);
   if (!are_entity_tags(scored.labels->names)) return;
   const auto entities = count_entities(scored, chosen_scheme(scored), false);

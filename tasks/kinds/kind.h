@@ -1,0 +1,156 @@
+#pragma once
+// What a kind of task is to the rest of the program. Without LibTorch.
+#include <array>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <ostream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tasks/item.h"
+
+namespace cloze {
+
+enum class TaskFormat;
+struct InspectedPart;
+struct ItemPrediction;
+struct LabelNames;
+struct PredictionSetting;
+struct RowCounts;
+struct RowLogits;
+struct ScoredItems;
+struct Task;
+struct TaskFigures;
+struct TaskRow;
+struct TaskScorer;
+class TaskRecord;
+class TaskRowMaker;
+/// Makes a scorer of any part of the items.
+using TaskScorerMaker = TaskScorer (*)(const ScoredItems&);
+
+/// Forms of files that one kind alone reads. It reads JSON lines too, whose keys it has to name, and no others.
+struct TaskFiles {
+  std::vector<TaskFormat> formats{};  ///< empty: it reads tables, JSON lines, lines of TREC and folders
+  const char* lacking = "";           ///< what other forms lack, for a mistake in a task file, and the remedy
+  const char* lacking_here = "";      ///< the same for a file that was found
+  const char* keys = "";              ///< of JSON lines
+};
+
+/// What is so of a kind of task. An option that it has not is refused in its task files.
+struct TaskKindFacts {
+  const char* name = "";
+  const char* words = "";  ///< what it asks for
+  AnswerForm form = AnswerForm::label;
+  TaskKind head = TaskKind::classification;  ///< the head, and so the objective, that learns it
+
+  // Its task files.
+  TaskFiles files{};
+  bool has_words = false;          ///< the text is a list of words
+  bool learns_labels = false;      ///< labels have ids, which the training part has where the file gives none
+  bool has_sets = false;           ///< any number of labels is right, by several columns of 0 and 1 too, or none
+  bool has_candidates = false;     ///< one of them is right; `labels` names their places
+  bool has_answers = false;        ///< places in a context
+  bool has_scheme = false;         ///< labels mark phrases
+  bool has_scale = false;          ///< answers are numbers in a range
+  bool has_class_weights = false;  ///< losses may be weighed by label
+  const char* label_unit = "item";  ///< what has a label
+
+  // Its rows.
+  bool reads_windows = false;  ///< every word is read, in windows that have a loss each
+  bool rows_compete = false;   ///< the rows of an item have a score each, and are one example
+  std::array<const char*, 2> texts{"first text", "second text"};  ///< what they are called
+
+  // Its predictions and figures.
+  const char* key = "label";           ///< of a prediction in JSON lines
+  const char* shares = "";             ///< key of the numbers by label or candidate beside it; empty: there are none
+  bool is_right_or_wrong = true;       ///< its items are
+  const char* floor_name = "majority";  ///< of the constant prediction
+  bool has_floor_of_words = false;      ///< a regression on the words of the training part predicts it
+};
+
+/// A kind of task: its facts and what it does. Each is one class in the folder of its name, entered in kinds.cpp.
+struct TaskKindRules : TaskKindFacts {
+  explicit TaskKindRules(const TaskKindFacts& facts) : TaskKindFacts(facts) {}
+  virtual ~TaskKindRules() = default;
+  TaskKindRules(const TaskKindRules&) = delete;
+  TaskKindRules& operator=(const TaskKindRules&) = delete;
+
+  // Items.
+  /// Reads the texts of a record.
+  virtual void read_texts(const TaskRecord& record, TaskItem& item) const;
+  /// Reads what is right; false for an item that is left out.
+  virtual bool read_gold(TaskRecord& record, TaskItem& item) const = 0;
+  /// What is right fits the item and so many labels.
+  virtual bool gold_fits(const TaskItem& item, int64_t labels) const = 0;
+
+  // Rows.
+  virtual void add_rows(const TaskRowMaker& maker, const TaskItem& item, int64_t number, std::vector<TaskRow>& rows,
+                        RowCounts& counts) const = 0;
+  /// An item may have so many rows.
+  virtual bool has_rows(const TaskItem&, size_t rows) const { return rows > 0; }
+  /// What is right for a row fits it and so many labels.
+  virtual bool target_fits(const TaskRow&, int64_t labels) const = 0;
+
+  // Predictions.
+  /// Of several windows the logits are averaged.
+  virtual void predict(const TaskItem& item, std::span<const TaskRow> rows, std::span<const RowLogits> logits,
+                       const PredictionSetting& setting, ItemPrediction& made) const = 0;
+  /// An answer in a word, as a cell of a table has it.
+  virtual std::string text_of(const TaskAnswer& answer, const TaskLabels& labels) const = 0;
+  /// A prediction as a line of predictions.jsonl has it.
+  virtual nlohmann::ordered_json json_of(const ItemPrediction& made, const TaskItem& item,
+                                         const TaskLabels& labels) const = 0;
+  /// What a file predicts, by the value under `key`. Throws DataError with the place for what is none.
+  virtual TaskAnswer read_answer(const nlohmann::json& value, const LabelNames& labels,
+                                 const std::string& where) const = 0;
+  /// This value as the text of a line has it.
+  virtual nlohmann::json value_of_line(const std::string& text, const LabelNames& labels,
+                                       const std::string& where) const;
+  /// What a blank answer is to readers.
+  virtual std::string shown(const std::string& text) const { return text; }
+
+  // Figures.
+  /// Throws DataError for an item or a prediction that cannot be scored.
+  virtual void check_prediction(const TaskItem& item, const TaskPrediction& prediction, int64_t labels) const = 0;
+  virtual std::vector<TaskScorerMaker> scorers(const ScoredItems& scored) const = 0;
+  virtual void add_tables(const ScoredItems&, TaskFigures&) const {}
+  /// Of kinds whose items are right or wrong: the prediction is wholly right.
+  virtual bool is_right(const TaskItem& item, const TaskPrediction& prediction, const ScoredItems& scored) const;
+  /// The figure that chooses where a task names none, of those that it has.
+  virtual std::string usual_metric(const std::vector<std::string>& figures) const { return figures.at(0); }
+  /// The one answer that is right most often; of words the one of each.
+  virtual TaskAnswer constant_answer(const std::vector<TaskItem>& items, const TaskLabels& labels) const = 0;
+
+  // What `cloze inspect task` shows.
+  /// What is right for a row.
+  virtual void write_target(const TaskRow& row, const TaskItem& item, nlohmann::ordered_json& to) const = 0;
+  virtual std::string target_text(const TaskRow& row, const TaskItem& item, const TaskLabels& labels) const = 0;
+  /// What a part has of its own, besides counts of labels.
+  virtual void write_counts(const InspectedPart&, nlohmann::ordered_json&) const {}
+};
+
+/// A kind of task by its name.
+class AnyTaskKind {
+ public:
+  AnyTaskKind();  ///< classification
+  /// Throws ConfigError for an unknown name.
+  AnyTaskKind(const std::string& name);
+  AnyTaskKind(const char* name) : AnyTaskKind(std::string(name)) {}
+  const TaskKindRules* operator->() const { return rules_; }
+  bool operator==(const AnyTaskKind&) const = default;
+
+ private:
+  const TaskKindRules* rules_;
+};
+inline const char* name_of(AnyTaskKind kind) { return kind->name; }
+inline std::ostream& operator<<(std::ostream& out, AnyTaskKind kind) { return out << kind->name; }
+
+/// The names of all kinds, in the order of documentation.
+std::vector<std::string> task_kind_names();
+
+/// Adds a kind of another program.
+void add_task_kind(std::unique_ptr<TaskKindRules> kind);
+
+}  // namespace cloze

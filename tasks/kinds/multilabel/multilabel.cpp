@@ -1,0 +1,194 @@
+// Any number of labels of a text or of a pair of texts.
+#include <algorithm>
+#include <cmath>
+
+#include "core/contains.h"
+#include "core/spelling.h"
+#include "core/text.h"
+#include "data/reading/text_lines.h"
+#include "tasks/figures/label_names.h"
+#include "tasks/figures/label_scores.h"
+#include "tasks/kinds/answers.h"
+#include "tasks/task_record.h"
+
+namespace cloze {
+
+TaskScorer multilabel_scorer(const ScoredItems& scored);
+void add_multilabel_table(const ScoredItems& scored, TaskFigures& figures);
+
+namespace {
+
+bool are_flags(const std::vector<std::string>& list) {
+  return std::ranges::all_of(list, [](const std::string& one) { return flag_in(one) >= 0; });
+}
+
+/// The labels of columns that say by 0 and 1 whether an item has theirs.
+std::vector<int64_t> labels_of_columns(TaskRecord& record) {
+  std::vector<int64_t> numbers;
+  for (size_t i = 0; i < record.label_columns(); ++i) {
+    const auto& name = record.label_name(i);
+    const int flag = flag_in(record.label_text(i));
+    if (flag < 0)
+      fail<DataError>(record.where(), ": '", shortened(name), "' is '", shortened(record.label_text(i)),
+                      "'; a column of `data.label`, of which there are several, has 1 where an item has the label, "
+                      "else 0");
+    if (flag == 1) numbers.push_back(record.pool.number(name));
+  }
+  return numbers;
+}
+
+/// Whether a list has 0 or 1 in the place of each label of `labels`.
+bool has_places(const TaskRecord& record, const std::vector<std::string>& list) {
+  const bool are_labels =
+      list.size() == 2 && std::ranges::all_of(list, [&](const auto& one) { return record.is_given(one); });
+  return list.size() > 1 && list.size() == record.config.labels.items.size() && !are_labels && are_flags(list);
+}
+
+std::vector<int64_t> labels_of_places(TaskRecord& record, const std::vector<std::string>& flags) {
+  std::vector<int64_t> numbers;
+  for (size_t place = 0; place < flags.size(); ++place)
+    if (flag_in(flags[place]) == 1) numbers.push_back(record.pool.number(record.config.labels.items[place].first));
+  return numbers;
+}
+
+/// The labels of a text with separators between them.
+std::vector<int64_t> labels_of_text(TaskRecord& record, const std::string& text) {
+  std::vector<int64_t> numbers;
+  record.refuse_python_list(text, "write the labels with `label_separator` between them");
+  const auto& between = record.config.data.label_separator;
+  for (size_t at = 0; at <= text.size() && !is_blank(text);) {
+    const size_t end = std::min(text.find(between, at), text.size());
+    const auto label = without_white_space_around(std::string_view(text).substr(at, end - at));
+    numbers.push_back(record.number(std::string(label)));
+    at = end + between.size();
+  }
+  return numbers;
+}
+
+std::vector<int64_t> labels_of_cell(TaskRecord& record) {
+  std::vector<int64_t> numbers;
+  const auto& cell = record.label_cell();
+  if (cell.is_list && has_places(record, cell.texts))
+    numbers = labels_of_places(record, cell.texts);
+  else if (cell.is_list)
+    for (const auto& label : cell.texts) numbers.push_back(record.number(label));
+  else
+    numbers = labels_of_text(record, cell.text);
+  std::sort(numbers.begin(), numbers.end());
+  const auto twice = std::adjacent_find(numbers.begin(), numbers.end());
+  if (twice != numbers.end() && cell.is_list && are_flags(cell.texts))
+    fail<DataError>(record.where(), ": has ", cell.texts.size(),
+                    " numbers 0 and 1, one in the place of each label; name so many, in this order, with `labels`: "
+                    "{FIRST: FIRST, SECOND: SECOND}");
+  if (twice != numbers.end())
+    fail<DataError>(record.where(), ": has the label '", shortened(record.pool.text(*twice)),
+                    "' twice; remove one of them");
+  return numbers;
+}
+
+struct Multilabel final : TextKindRules {
+  Multilabel()
+      : TextKindRules({.name = "multilabel",
+                       .words = "any number of labels of a text or of a pair of texts",
+                       .form = AnswerForm::labels,
+                       .head = TaskKind::multilabel,
+                       .learns_labels = true,
+                       .has_sets = true,
+                       .key = "labels",
+                       .shares = "probabilities"}) {}
+
+  bool read_gold(TaskRecord& record, TaskItem& item) const override {
+    item.gold = labels_answer(record.label_columns() > 1 ? labels_of_columns(record) : labels_of_cell(record));
+    return true;
+  }
+  bool gold_fits(const TaskItem& item, int64_t labels) const override {
+    return std::ranges::all_of(item.gold.labels, [&](int64_t id) { return is_label_id(id, labels); });
+  }
+
+  void set_target(const TaskAnswer& gold, int64_t num_labels, TaskRow& row) const override {
+    row.labels.assign(static_cast<size_t>(num_labels), 0);
+    for (const auto id : gold.labels)
+      if (id >= 0 && id < num_labels) row.labels[static_cast<size_t>(id)] = 1;
+  }
+  bool target_fits(const TaskRow& row, int64_t labels) const override {
+    const auto is_flag = [](int64_t has) { return has == 0 || has == 1; };
+    return row.labels.empty() || (std::ssize(row.labels) == labels && std::ranges::all_of(row.labels, is_flag));
+  }
+
+  void predict(const TaskItem& item, std::span<const TaskRow>, std::span<const RowLogits> of_rows,
+               const PredictionSetting&, ItemPrediction& made) const override {
+    const auto logits = mean_of_rows(of_rows);
+    made.prediction.answer = labels_answer({});
+    for (size_t id = 0; id < logits.size(); ++id) {
+      if (logits[id] > 0) made.prediction.answer.labels.push_back(static_cast<int64_t>(id));
+      made.prediction.probabilities.push_back(1 / (1 + std::exp(-logits[id])));
+    }
+    if (!item.gold.is_known()) return;
+    made.loss = 0;
+    made.count = std::ssize(logits);
+    for (size_t id = 0; id < logits.size(); ++id) {
+      const double margin = contains(item.gold.labels, static_cast<int64_t>(id)) ? -logits[id] : logits[id];
+      const double loss = margin > 0 ? margin + std::log1p(std::exp(-margin)) : std::log1p(std::exp(margin));
+      made.loss += loss / static_cast<double>(logits.size());
+    }
+  }
+  std::string text_of(const TaskAnswer& answer, const TaskLabels& labels) const override {
+    return joined_labels(labels, answer.labels, ",");
+  }
+  nlohmann::ordered_json json_of(const ItemPrediction& made, const TaskItem& item,
+                                 const TaskLabels& labels) const override {
+    const auto& p = made.prediction;
+    return {{"item", item.id},
+            {"labels", shown_labels(labels, p.answer.labels)},
+            {"probabilities", shares_by_label(p, labels)}};
+  }
+  TaskAnswer read_answer(const nlohmann::json& value, const LabelNames& labels,
+                         const std::string& where) const override {
+    auto ids = labels.of_all(value, where);
+    std::ranges::sort(ids);
+    if (const auto twice = std::ranges::adjacent_find(ids); twice != ids.end() && *twice != unknown_label)
+      fail<DataError>(where, ": has the label '", labels.labels.names[static_cast<size_t>(*twice)],
+                      "' twice; a set of labels has each once");
+    return labels_answer(std::move(ids));
+  }
+  nlohmann::json value_of_line(const std::string& text, const LabelNames& labels, const std::string&) const override {
+    const bool has_commas = text.find(',') != text.npos || labels.of_text(text) != unknown_label;
+    return split(text, has_commas ? ',' : ' ');
+  }
+
+  void check_prediction(const TaskItem& item, const TaskPrediction& prediction, int64_t labels) const override {
+    require_gold(item, form, "labels");
+    for (const auto id : prediction.answer.labels) check_label(id, labels, item.id);
+    check_probabilities(prediction, labels, item.id);
+  }
+  std::vector<TaskScorerMaker> scorers(const ScoredItems& scored) const override {
+    if (have_probabilities(scored)) return {multilabel_scorer, area_scorer};
+    return {multilabel_scorer};
+  }
+  void add_tables(const ScoredItems& scored, TaskFigures& figures) const override {
+    add_multilabel_table(scored, figures);
+  }
+  TaskAnswer constant_answer(const std::vector<TaskItem>& items, const TaskLabels&) const override {
+    auto answer = labels_answer({});
+    const auto counts = gold_counts(items);
+    for (size_t id = 0; id < counts.size(); ++id)
+      if (2 * counts[id] > std::ssize(items)) answer.labels.push_back(static_cast<int64_t>(id));
+    return answer;
+  }
+
+  void write_target(const TaskRow& row, const TaskItem&, nlohmann::ordered_json& to) const override {
+    to["labels"] = row.labels;
+  }
+  std::string target_text(const TaskRow& row, const TaskItem&, const TaskLabels& labels) const override {
+    std::vector<std::string> names;
+    for (size_t id = 0; id < row.labels.size(); ++id)
+      if (row.labels[id] == 1) names.push_back(name_of_label(labels, static_cast<int64_t>(id)));
+    return names.empty() ? "no label" : listed(names);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<TaskKindRules> make_multilabel() { return std::make_unique<Multilabel>(); }
+
+}  // namespace cloze

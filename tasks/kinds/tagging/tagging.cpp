@@ -1,0 +1,158 @@
+// A tag for each word.
+#include <algorithm>
+
+#include "core/contains.h"
+#include "core/spelling.h"
+#include "core/text.h"
+#include "tasks/figures/label_names.h"
+#include "tasks/inspect_task.h"
+#include "tasks/kinds/answers.h"
+#include "tasks/kinds/tagging/entities.h"
+#include "tasks/kinds/tagging/rows.h"
+#include "tasks/figures/task_scorer.h"
+#include "tasks/task_record.h"
+
+namespace cloze {
+
+TaskScorer word_scorer(const ScoredItems& scored);
+TaskScorer entity_scorer(const ScoredItems& scored);
+void add_tag_tables(const ScoredItems& scored, TaskFigures& figures);
+
+namespace {
+
+struct Tagging final : TaskKindRules {
+  Tagging()
+      : TaskKindRules({.name = "tagging",
+                       .words = "a tag for each word",
+                       .form = AnswerForm::labels,
+                       .head = TaskKind::tagging,
+                       .files = {.formats = {TaskFormat::conll, TaskFormat::conllu},
+                                 .lacking = "words; write conll, conllu or jsonl",
+                                 .lacking_here = "words with tags; write `format: conll`",
+                                 .keys = "`text` (the words) and `label` (the tags)"},
+                       .has_words = true,
+                       .learns_labels = true,
+                       .has_scheme = true,
+                       .has_class_weights = true,
+                       .label_unit = "word",
+                       .reads_windows = true,
+                       .key = "tags",
+                       .floor_name = "all O"}) {}
+
+  void read_texts(const TaskRecord& record, TaskItem& item) const override {
+    const auto* words = record.words();
+    if (words == nullptr)
+      fail<DataError>(record.where(), ": '", shortened(record.config.data.text),
+                      "' is no list of words; tagging needs one");
+    item.words = *words;
+    item.second = record.second();
+    item.is_pair = record.is_pair();
+  }
+  bool read_gold(TaskRecord& record, TaskItem& item) const override {
+    const auto& tags = record.label_cell();
+    const auto count = item.words.size();
+    if (!tags.is_list || !tags.starts.empty())
+      fail<DataError>(record.where(), ": '", shortened(record.config.data.label.front()),
+                      "' is no list of tags; tagging needs one");
+    if (tags.texts.size() != count)
+      fail<DataError>(record.where(), ": has ", counted(count, "word"), " and ", counted(tags.texts.size(), "tag"),
+                      "; give each word one");
+    record.check_tags(tags.texts, record.where());
+    std::vector<int64_t> numbers;
+    for (const auto& tag : tags.texts) numbers.push_back(record.number(tag));
+    item.gold = labels_answer(std::move(numbers));
+    return true;
+  }
+  bool gold_fits(const TaskItem& item, int64_t labels) const override {
+    const auto& tags = item.gold.labels;
+    return tags.size() == item.words.size() &&
+           std::ranges::all_of(tags, [&](int64_t id) { return is_label_id(id, labels); });
+  }
+
+  void add_rows(const TaskRowMaker& maker, const TaskItem& item, int64_t number, std::vector<TaskRow>& rows,
+                RowCounts& counts) const override {
+    add_word_rows(maker, item, number, rows, counts);
+  }
+  bool target_fits(const TaskRow& row, int64_t labels) const override {
+    const auto is_tag = [&](int64_t id) { return id == no_label || (id >= 0 && id < labels); };
+    return row.labels.empty() || (row.labels.size() == row.ids.size() && std::ranges::all_of(row.labels, is_tag));
+  }
+
+  void predict(const TaskItem& item, std::span<const TaskRow> rows, std::span<const RowLogits> logits,
+               const PredictionSetting& setting, ItemPrediction& made) const override {
+    std::vector<std::vector<int64_t>> tags;
+    double sum = 0;
+    for (size_t r = 0; r < rows.size(); ++r) {
+      const auto columns = static_cast<size_t>(logits[r].columns);
+      auto& of_row = tags.emplace_back();
+      for (size_t t = 0; t < rows[r].ids.size(); ++t) {
+        const auto of_token = std::span(logits[r].values).subspan(t * columns, columns);
+        of_row.push_back(index_of_most(of_token));
+        const auto word = t < rows[r].words.size() ? rows[r].words[t] : -1;
+        if (!item.gold.is_known() || word < 0) continue;
+        const auto id = item.gold.labels.at(static_cast<size_t>(word));
+        if (id < 0 || id >= logits[r].columns) continue;
+        sum += log_sum_exp(of_token) - of_token[static_cast<size_t>(id)];
+        ++made.count;
+      }
+    }
+    made.prediction.answer = labels_answer(tags_of_words(std::ssize(item.words), rows, tags, setting.missing_tag));
+    if (made.count > 0) made.loss = sum / static_cast<double>(made.count);
+  }
+  std::string text_of(const TaskAnswer& answer, const TaskLabels& labels) const override {
+    return joined_labels(labels, answer.labels, " ");
+  }
+  nlohmann::ordered_json json_of(const ItemPrediction& made, const TaskItem& item,
+                                 const TaskLabels& labels) const override {
+    return {{"item", item.id}, {"tags", shown_labels(labels, made.prediction.answer.labels)}};
+  }
+  TaskAnswer read_answer(const nlohmann::json& value, const LabelNames& labels,
+                         const std::string& where) const override {
+    auto answer = labels_answer(labels.of_all(value, where));
+    for (size_t w = 0; w < answer.labels.size(); ++w)
+      if (answer.labels[w] == unknown_label)
+        answer.unknown.push_back(value[w].is_string() ? value[w].get<std::string>() : "O");
+    return answer;
+  }
+  nlohmann::json value_of_line(const std::string& text, const LabelNames&, const std::string&) const override {
+    return split(text, ' ');
+  }
+
+  void check_prediction(const TaskItem& item, const TaskPrediction& prediction, int64_t labels) const override {
+    require_gold(item, form, "tags");
+    const auto words = item.gold.labels.size(), tags = prediction.answer.labels.size();
+    require<DataError>(tags == words, "the prediction for item '", item.id, "' has ", tags, " tags, but the item has ",
+                       words, " words; each has one tag");
+    for (const auto id : prediction.answer.labels) check_label(id, labels, item.id);
+  }
+  std::vector<TaskScorerMaker> scorers(const ScoredItems& scored) const override {
+    if (are_entity_tags(scored.labels->names)) return {entity_scorer, word_scorer};
+    return {word_scorer};
+  }
+  void add_tables(const ScoredItems& scored, TaskFigures& figures) const override { add_tag_tables(scored, figures); }
+  /// F1 of tags that mark phrases.
+  std::string usual_metric(const std::vector<std::string>& figures) const override {
+    return contains(figures, "f1") ? "f1" : figures.at(0);
+  }
+  /// The tag O, of tasks without it the most frequent one.
+  TaskAnswer constant_answer(const std::vector<TaskItem>& items, const TaskLabels& labels) const override {
+    const auto outside = std::ranges::find(labels.names, "O") - labels.names.begin();
+    return labels_answer({outside < labels.size() ? outside : most_frequent(gold_counts(items))});
+  }
+
+  void write_target(const TaskRow& row, const TaskItem&, nlohmann::ordered_json& to) const override {
+    to["labels"] = row.labels;
+  }
+  std::string target_text(const TaskRow&, const TaskItem&, const TaskLabels&) const override { return ""; }
+  void write_counts(const InspectedPart& part, nlohmann::ordered_json& to) const override {
+    to["words"] = part.rows.words;
+    to["words_without_token"] = part.rows.words_without_token;
+    to["cut_words"] = part.rows.cut_words;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<TaskKindRules> make_tagging() { return std::make_unique<Tagging>(); }
+
+}  // namespace cloze

@@ -1,0 +1,190 @@
+#include "tasks/task_record.h"
+
+#include <algorithm>
+
+#include "core/contains.h"
+#include "core/spelling.h"
+#include "core/text.h"
+#include "data/reading/text_lines.h"
+
+namespace cloze {
+
+namespace {
+
+/// Whether a cell has a list as Python prints it: `['a', 'b']`, `[1, 0]`.
+bool is_python_list(std::string_view text) {
+  if (!text.starts_with('[') || !text.ends_with(']')) return false;
+  const auto first = past_white_space(text, 1);
+  return first + 1 == text.size() || std::string_view("'\"-0123456789").find(text[first]) != text.npos;
+}
+
+constexpr uint64_t most_joined_bytes = uint64_t{64} << 20;  // of the text of an item
+
+}  // namespace
+
+int flag_in(const std::string& text) {
+  const auto is_one_of = [&](std::initializer_list<const char*> words) {
+    return std::ranges::any_of(words, [&](const char* word) { return text == word; });
+  };
+  return is_one_of({"1", "1.0", "true", "True"}) ? 1 : is_one_of({"0", "0.0", "false", "False"}) ? 0 : -1;
+}
+
+TaskRecord::TaskRecord(const TaskConfig& task, LabelPool& labels, const PartOptions& options)
+    : config(task), pool(labels), tag_check(task.data.scheme), options_(options) {
+  const auto given = given_labels(task).names;
+  for (const auto& [written, name] : task.labels.items) {
+    names_.emplace(written, name.text);
+    places_.emplace(written, std::ranges::find(given, name.text) - given.begin());
+  }
+}
+
+void TaskRecord::open(const std::vector<std::string>& files, TaskFormat format) {
+  const auto& data = config.data;
+  source_ = {.files = files, .format = format, .header = data.header, .skip_bad = options_.skip_bad, .each = data.each};
+  const bool is_folder = format == TaskFormat::folders;
+  text_ = columns_of(data.text.empty() && (is_folder || format == TaskFormat::trec) ? "text" : data.text, "data.text");
+  second_ = columns_of(data.second, "data.second");
+  id_ = columns_of(data.id.empty() && is_folder ? "{label}/{name}" : data.id, "data.id");
+  group_ = columns_of(data.group, "data.group");
+  for (const auto& name : data.candidates) candidates_.push_back(column(name));
+  add_label_columns(is_folder);
+  require_columns();
+  records_ = open_records(source_);
+  cells_.resize(source_.columns.size());
+}
+
+void TaskRecord::add_label_columns(bool is_folder) {
+  const auto& data = config.data;
+  const auto add = [&](const std::string& name) { labels_.push_back(column(name, !options_.needs_labels)); };
+  if (!data.answers.empty())
+    add(data.answers);
+  else if (is_folder && data.label.empty())
+    add("label");
+  else
+    std::ranges::for_each(data.label, add);
+}
+
+bool TaskRecord::next() {
+  if (!records_->next(cells_)) return false;
+  trim_labels();
+  return true;
+}
+
+size_t TaskRecord::column(const std::string& name, bool is_optional) {
+  auto& columns = source_.columns;
+  const auto at = std::ranges::find(columns, name, &ColumnName::name) - columns.begin();
+  if (at == std::ssize(columns)) columns.push_back({name, is_optional});
+  return static_cast<size_t>(at);
+}
+
+TaskRecord::ColumnText TaskRecord::columns_of(const std::string& text, const char* key) {
+  ColumnText column_text;
+  if (text.empty()) return column_text;
+  const auto parsed = parse_template(text, key);
+  column_text.between = parsed.between;
+  for (const auto& name : parsed.columns) column_text.columns.push_back(column(name));
+  return column_text;
+}
+
+/// The columns of a kind whose files have forms of their own, which those need not name.
+void TaskRecord::require_columns() const {
+  const auto& kind = config.kind;
+  const bool is_whole = !text_.columns.empty() && (!kind->has_answers || !second_.columns.empty()) &&
+                        (!labels_.empty() || !options_.needs_labels);
+  require<ConfigError>(is_whole, source_.files.front(), ": ", kind, " in JSON lines is read from named keys; write ",
+                       kind->files.keys);
+}
+
+const Cell& TaskRecord::cell(size_t i) const {
+  const auto& found = cells_[i];
+  if (found.is_missing)
+    fail<MissingValue>(where(), ": '", shortened(source_.columns[i].name),
+                       "' is null; give it a value, or leave such items out with --skip-bad");
+  return found;
+}
+
+const std::string& TaskRecord::text_cell(size_t i) const {
+  const auto& found = cell(i);
+  if (found.is_list)
+    fail<DataError>(where(), ": '", shortened(source_.columns[i].name), "' is a list; a text was expected");
+  return found.text;
+}
+
+std::string TaskRecord::joined(const ColumnText& text) const {
+  if (text.columns.empty()) return "";
+  std::string all = text.between[0];
+  for (size_t i = 0; i < text.columns.size(); ++i) {
+    all += text_cell(text.columns[i]) + text.between[i + 1];
+    if (all.size() > most_joined_bytes)
+      fail<DataError>(where(), ": a text that joins ", text.columns.size(), " columns has more than ",
+                      most_joined_bytes >> 20, " MiB; name fewer columns in its template, or shorten them");
+  }
+  return all;
+}
+
+const std::vector<std::string>* TaskRecord::words() const {
+  const auto& list = cell(text_.columns.front());
+  return list.is_list && list.starts.empty() && text_.columns.size() == 1 ? &list.texts : nullptr;
+}
+
+std::vector<const Cell*> TaskRecord::candidates() const {
+  std::vector<const Cell*> cells;
+  for (const auto i : candidates_) cells.push_back(&cells_[i]);
+  return cells;
+}
+
+bool TaskRecord::has_label(bool may_be_blank) const {
+  const auto is_there = [&](size_t i) {
+    return !cells_[i].is_missing && (may_be_blank || cells_[i].is_list || !cells_[i].text.empty());
+  };
+  return !labels_.empty() && std::ranges::all_of(labels_, is_there);
+}
+
+bool TaskRecord::is_skipped() const {
+  const auto& skipped = config.data.skip_labels;
+  return std::ranges::any_of(labels_, [&](size_t i) {
+    const auto& label = cells_[i];
+    return !skipped.empty() && !label.is_list && !label.is_missing && contains(skipped, label.text);
+  });
+}
+
+/// White space around a label is no part of it.
+void TaskRecord::trim_labels() {
+  const auto trim = [](std::string& text) {
+    if (const auto inner = without_white_space_around(text); inner.size() < text.size()) text = std::string(inner);
+  };
+  if (config.kind->has_answers) return;
+  for (const auto i : labels_) {
+    trim(cells_[i].text);
+    std::ranges::for_each(cells_[i].texts, trim);
+  }
+}
+
+int64_t TaskRecord::number(const std::string& label) {
+  if (label.empty())
+    fail<MissingValue>(where(), ": its label is empty; give it one, or leave such items out with --skip-bad");
+  if (is_no_number(label) && !is_given(label))
+    fail<MissingValue>(where(), ": its label is '", label,
+                       "', the mark of a missing value; give it a label, or leave such items out with --skip-bad");
+  return pool.number(label);
+}
+
+int64_t TaskRecord::place(const std::string& written) const {
+  const auto at = places_.find(written);
+  return at == places_.end() ? -1 : at->second;
+}
+
+void TaskRecord::refuse_python_list(const std::string& text, const char* remedy) const {
+  if (is_python_list(text) && !is_given(text))
+    fail<DataError>(where(), ": '", shortened(text), "' is a list as Python prints it; ", remedy,
+                    ", or write JSON lines, whose lists are read");
+}
+
+void TaskRecord::check_tags(std::vector<std::string> tags, const std::string& place) {
+  if (config.data.scheme == TagScheme::none) return;
+  for (auto& tag : tags)
+    if (const auto named = names_.find(tag); named != names_.end()) tag = named->second;
+  tag_check.add(tags, place);
+}
+
+}  // namespace cloze
