@@ -24,7 +24,7 @@ ObjectiveConfig head_for(const Task& task, const Recipe& recipe) {
   if (kind->learns_labels) terms.labels = task.labels.names;
   terms.class_weights = class_weights_of(task.config, task.labels, task.train);
   terms.scale.assign(task.config.scale.begin(), task.config.scale.end());
-  return task_head_objective(name_of(kind->head), terms);
+  return task_head_objective(kind->head, terms);
 }
 
 }  // namespace

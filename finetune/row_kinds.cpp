@@ -1,6 +1,7 @@
 #include "finetune/row_kinds.h"
 
 #include <algorithm>
+#include <map>
 
 #include "core/error.h"
 #include "objectives/rows.h"
@@ -138,21 +139,10 @@ const RowKind& row_kind_of(TaskKind task) {
   static const TagRows tags;
   static const SpanRows spans;
   static const CandidateRows candidates;
-  switch (task) {
-    case TaskKind::classification:
-      return classes;
-    case TaskKind::multilabel:
-      return several;
-    case TaskKind::regression:
-      return values;
-    case TaskKind::tagging:
-      return tags;
-    case TaskKind::spans:
-      return spans;
-    case TaskKind::choice:
-      break;
-  }
-  return candidates;
+  static const std::map<TaskKind, const RowKind*> kinds{
+      {TaskKind::classification, &classes}, {TaskKind::multilabel, &several}, {TaskKind::regression, &values},
+      {TaskKind::tagging, &tags},           {TaskKind::spans, &spans},        {TaskKind::choice, &candidates}};
+  return *kinds.at(task);
 }
 
 }  // namespace cloze

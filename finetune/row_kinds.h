@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
+#include "finetune/task_kinds.h"
 #include "objectives/batch.h"
-#include "tasks/item.h"
 #include "tasks/rows/task_row.h"
 
 namespace cloze {

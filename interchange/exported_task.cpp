@@ -48,7 +48,8 @@ bool is_shown(const std::string& metric, AnyTaskKind kind) {
   static const std::vector<std::string> shown{"accuracy", "auc",       "auc_macro",  "f1",      "f1_macro",
                                               "f1a",      "f1_strict", "mcc",        "pearson", "spearman",
                                               "mse",      "exact",     "exact_match"};
-  return contains(shown, metric) || (metric == "f1_micro" && kind->form == AnswerForm::labels);  // of one label it is accuracy
+  return contains(shown, metric) ||
+         (metric == "f1_micro" && kind->form == AnswerForm::labels);  // of one label it is accuracy
 }
 
 /// What the constant prediction reaches on the test part.

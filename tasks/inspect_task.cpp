@@ -215,8 +215,7 @@ std::string losses_of(const TaskInspection& inspection, const Task& task) {
     say(rows.words_without_token, "word", "without a token, which get the tag of no phrase or the most frequent one");
     for (const auto& word : rows.listed_words) text += concat("    item ", word.item, ", word ", word.word, "\n");
     say(rows.cut_words, "word", "longer than a row, which has its beginning");
-    say(unknown, kind->label_unit,
-        "with a label that the training part lacks: never predicted, counted as wrong");
+    say(unknown, kind->label_unit, "with a label that the training part lacks: never predicted, counted as wrong");
     say(rows.items_without_answer, "item", "without an answer");
     say(rows.windows_without_answer, "window", "without the answer, which point at the class token");
     say(rows.split_answers, "window", "with a part of the answer");
@@ -256,8 +255,8 @@ std::string to_text(const TaskInspection& inspection, const Task& task, const To
     for (const auto& row : example.rows) {
       const auto gold = kind->target_text(row, *example.item, task.labels);
       text += concat("\n", visible(example.item->id), row.window > 0 ? concat(", window ", row.window) : "",
-                     kind->rows_compete ? concat(", candidate ", row.candidate) : "",
-                     gold.empty() ? "" : ": " + gold, "\n", wrapped("  ", tokens_of(row, task, tokenizer), 100, 2));
+                     kind->rows_compete ? concat(", candidate ", row.candidate) : "", gold.empty() ? "" : ": " + gold,
+                     "\n", wrapped("  ", tokens_of(row, task, tokenizer), 100, 2));
     }
   return text;
 }

@@ -1,26 +1,11 @@
 #pragma once
 // Items of a task: what its files have, and what is predicted for them. Without LibTorch.
-#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "core/config/config_rule.h"
-
 namespace cloze {
-
-/// The heads that answer for tasks.
-enum class TaskKind { classification, multilabel, regression, tagging, spans, choice };
-constexpr auto choices(TaskKind) {
-  using enum TaskKind;
-  return std::array{Choice{classification, "classification", "one label of a text or of a pair of texts"},
-                    Choice{multilabel, "multilabel", "any number of labels of a text or of a pair of texts"},
-                    Choice{regression, "regression", "a number for a text or for a pair of texts"},
-                    Choice{tagging, "tagging", "a tag for each word"},
-                    Choice{spans, "spans", "the answer to a question in a context, or that there is none"},
-                    Choice{choice, "choice", "one of an item's candidates"}};
-}
 
 /// An answer in a context.
 struct AnswerSpan {
@@ -70,7 +55,7 @@ struct TaskItem {
   bool is_pair = false;              ///< it has a second text
   std::vector<std::string> words{};  ///< tagging
   std::vector<std::string> candidates{};  ///< choice
-  TaskAnswer gold{};                 ///< what is right
+  TaskAnswer gold{};                      ///< what is right
 };
 
 /// A question whose context has no answer.

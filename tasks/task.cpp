@@ -270,7 +270,9 @@ bool begins_with_label(const std::string& file) {
 /// Whether a file has a text of a task on each line: it is called .txt, and the task asks for a label or a number of
 /// one text. A tab in its first line makes it a table, which has to say so.
 bool has_text_a_line(const TaskConfig& config, const std::string& file) {
-  if (!config.kind->files.formats.empty() || config.kind->has_candidates || !config.data.second.empty() || config.data.text.find('{') != std::string::npos) return false;
+  if (!config.kind->files.formats.empty() || config.kind->has_candidates || !config.data.second.empty() ||
+      config.data.text.find('{') != std::string::npos)
+    return false;
   if (config.data.format != TaskFormat::automatic || !uncompressed_name(file).ends_with(".txt")) return false;
   LineReader lines(file);
   std::string_view line;

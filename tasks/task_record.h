@@ -69,10 +69,10 @@ class TaskRecord {
 
   const TaskConfig& config;
   LabelPool& pool;
-  bool is_first = true;        ///< no item has been read yet
+  bool is_first = true;  ///< no item has been read yet
   TagCheck tag_check;
-  BadRecords misplaced{};      ///< questions whose answers do not stand where they are said to
-  BadRecords out_of_range{};   ///< targets that are not in the range of `scale`
+  BadRecords misplaced{};     ///< questions whose answers do not stand where they are said to
+  BadRecords out_of_range{};  ///< targets that are not in the range of `scale`
 
  private:
   /// A text, by the numbers of the columns that it joins.

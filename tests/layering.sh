@@ -5,10 +5,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 status=0
 declared=" $(sed -nE 's/^set\(ARROWS_([^ ]+) .*/\1/p' CMakeLists.txt | tr '\n' ' ')"
-room_of() { case "$declared" in *" $1 "*) echo "$1" ;; *) dirname "$1" ;; esac; }
+room_of() {
+  local folder=$1
+  while [[ $declared != *" $folder "* && $folder == */* ]]; do folder=${folder%/*}; done
+  echo "$folder"
+}
 while read -r folder arrows; do
   used=" "
-  for file in "$folder"/*.h "$folder"/*.cpp "$folder"/*.inc "$folder"/*/*.h "$folder"/*/*.cpp; do
+  for file in "$folder"/*.h "$folder"/*.cpp "$folder"/*.inc "$folder"/*/*.h "$folder"/*/*.cpp "$folder"/*/*/*.h "$folder"/*/*/*.cpp; do
     [ -e "$file" ] && [ "$(room_of "$(dirname "$file")")" = "$folder" ] || continue
     while read -r included; do
       target=$(room_of "$(dirname "$included")")

@@ -44,8 +44,8 @@ PredictionOutput::Form PredictionOutput::form_of(const PredictCommand& command) 
 PredictionOutput::PredictionOutput(const PredictCommand& command, const std::string& file, const Task& task)
     : command_(command), task_(task), form_(form_of(command)) {
   const auto kind = task.config.kind;
-  require<ConfigError>(form_ != Form::columns || kind->has_words, "--out ", command.out, ": the task is ",
-                       kind, ", and a .conll has tags of words; name a .tsv or a .jsonl");
+  require<ConfigError>(form_ != Form::columns || kind->has_words, "--out ", command.out, ": the task is ", kind,
+                       ", and a .conll has tags of words; name a .tsv or a .jsonl");
   require<ConfigError>(form_ != Form::answers || kind->has_answers, "--out ", command.out, ": the task is ", kind,
                        ", and a .json has answers, as SQuAD's files; name a .tsv or a .jsonl");
   if (!command.out.empty()) {

@@ -27,11 +27,10 @@ double squared_range(const Objectives& objectives) {
 
 /// Throws DataError for a head whose outputs are not what the task asks for.
 void require_same_labels(const Task& task, const Objectives& objectives, const std::string& folder) {
-  TaskKind kind{};
-  const auto* head = objectives.empty() ? nullptr : task_head_of(objectives[0], &kind);
+  const auto* head = objectives.empty() ? nullptr : task_head_of(objectives[0]);
+  const auto& kind = task.config.kind;
   const bool is_same =
-      head && kind == task.config.kind->head &&
-                       (!task.config.kind->learns_labels || head->labels == task.labels.names);
+      head && head->name() == kind->head && (!kind->learns_labels || head->labels == task.labels.names);
   require<DataError>(is_same, folder, ": has rows of another task than the head of the run, or with other labels; ",
                      "restore it, or fine-tune again in another folder");
 }
@@ -48,12 +47,11 @@ JudgedTask judged_task(const std::string& folder, const Objectives& objectives, 
 }
 
 JudgedTask task_of_head(const std::string& file, const Objectives& objectives) {
-  TaskKind kind{};
-  const auto* head = objectives.size() == 1 ? task_head_of(objectives[0], &kind) : nullptr;
+  const auto* head = objectives.size() == 1 ? task_head_of(objectives[0]) : nullptr;
   require<ConfigError>(head != nullptr, file, ": the network has no head of a task; fine-tune it first");
   Task task{.config = read_task_config(file), .file = file};
-  require<ConfigError>(task.config.kind->head == kind, file, ": is of the kind ", name_of(task.config.kind),
-                       ", and the head of the network of the kind ", name_of(kind), "; name a task of that kind");
+  require<ConfigError>(task.config.kind->head == head->name(), file, ": is of the kind ", name_of(task.config.kind),
+                       ", and the head of the network of the kind ", head->name(), "; name a task of that kind");
   task.test.file = task.config.data.test;
   const bool has_labels = !task.config.labels.items.empty();
   task.labels = has_labels ? order_labels(task.config, nullptr, LabelPool(), head->labels)

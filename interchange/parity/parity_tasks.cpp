@@ -147,30 +147,19 @@ void add_task_labels(Batch& batch, const TaskCase& c) {
   }
   if (!c.in.contains("labels")) return;
   const auto outputs = c.terms.outputs();
-  switch (c.task) {
-    case TaskKind::classification:
-      batch.labels = c.target("labels", {rows}).to(at::kLong);
-      c.require_below("labels", batch.labels, outputs, no_label);
-      break;
-    case TaskKind::multilabel:
-      batch.targets = c.target("labels", {rows, outputs}).to(at::kFloat);
-      break;
-    case TaskKind::regression:
-      batch.targets = c.target("labels", {rows}).to(at::kFloat).unsqueeze(1);
-      break;
-    case TaskKind::tagging: {
-      const auto labels = c.of_tokens("labels").flatten();
-      c.require_below("labels", labels, outputs, no_label);
-      batch.positions = labels.ne(no_label).nonzero().flatten();
-      batch.labels = labels.index_select(0, batch.positions);
-      break;
-    }
-    case TaskKind::choice:
-      batch.labels = c.target("labels", {c.in.get("input_ids").size(0)}).to(at::kLong);
-      c.require_below("labels", batch.labels, batch.candidates.size(1), no_label);
-      break;
-    case TaskKind::spans:
-      break;
+  if (c.task == TaskKind::multilabel) {
+    batch.targets = c.target("labels", {rows, outputs}).to(at::kFloat);
+  } else if (c.task == TaskKind::regression) {
+    batch.targets = c.target("labels", {rows}).to(at::kFloat).unsqueeze(1);
+  } else if (c.task == TaskKind::tagging) {
+    const auto labels = c.of_tokens("labels").flatten();
+    c.require_below("labels", labels, outputs, no_label);
+    batch.positions = labels.ne(no_label).nonzero().flatten();
+    batch.labels = labels.index_select(0, batch.positions);
+  } else {
+    const bool is_choice = c.task == TaskKind::choice;
+    batch.labels = c.target("labels", {is_choice ? c.in.get("input_ids").size(0) : rows}).to(at::kLong);
+    c.require_below("labels", batch.labels, is_choice ? batch.candidates.size(1) : outputs, no_label);
   }
 }
 

@@ -32,9 +32,7 @@ std::vector<TaskPrediction> word_predictions(const std::vector<TaskItem>& train,
 
 }  // namespace
 
-std::string name_of_floor(AnyTaskKind kind, Floor floor) {
-  return floor == Floor::words ? "words" : kind->floor_name;
-}
+std::string name_of_floor(AnyTaskKind kind, Floor floor) { return floor == Floor::words ? "words" : kind->floor_name; }
 
 std::vector<TaskPrediction> constant_predictions(AnyTaskKind kind, const std::vector<TaskItem>& items,
                                                  const TaskLabels& labels) {
@@ -50,8 +48,8 @@ std::vector<TaskPrediction> constant_predictions(AnyTaskKind kind, const std::ve
 std::vector<TaskPrediction> floor_predictions(AnyTaskKind kind, Floor floor, const std::vector<TaskItem>& train,
                                               const std::vector<TaskItem>& items, const TaskLabels& labels) {
   if (floor == Floor::words) {
-    require<ConfigError>(kind->has_floor_of_words, "a floor of words is one of classification; of ",
-                         name_of(kind), " there is the constant one, which stands beside every figure");
+    require<ConfigError>(kind->has_floor_of_words, "a floor of words is one of classification; of ", name_of(kind),
+                         " there is the constant one, which stands beside every figure");
     return word_predictions(train, items, labels);
   }
   return constant_predictions(kind, items, labels);

@@ -16,6 +16,24 @@ void add_label_names(TaskScorer& scorer, std::initializer_list<const char*> name
   for (const auto* name : names) scorer.metrics.push_back({.name = name, .count = count});
 }
 
+TaskScorer accuracy_scorer(const ScoredItems& scored) {
+  TaskScorer scorer;
+  std::vector<uint8_t> right;
+  for (size_t i = 0; i < scored.size(); ++i)
+    right.push_back(scored.kind->is_right(*scored.items[i], *scored.predictions[i], scored));
+  const auto cells = number_cells(right, scorer);
+  scorer.metrics = {{.name = "accuracy", .is_proportion = true, .count = static_cast<int64_t>(scored.size())}};
+  scorer.values = [cells](std::span<const int64_t> weights, std::span<double> values) {
+    int64_t count = 0, hits = 0;
+    for (size_t c = 0; c < cells.size(); ++c) {
+      count += weights[c];
+      if (cells[c] != 0) hits += weights[c];
+    }
+    values[0] = ratio_of(hits, count);
+  };
+  return scorer;
+}
+
 LabelFigures figures_of(const std::string& label, const LabelCounts& counts) {
   return {.label = label,
           .precision = counts.precision(),

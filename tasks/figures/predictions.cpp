@@ -72,7 +72,7 @@ struct Gathered {
     };
     add(unknown,
         kind->has_candidates ? " with a candidate that the item does not have"
-                                 : " with a label that the task does not have",
+                             : " with a label that the task does not have",
         " as wrong");
     add(contradicted, " whose label is not the likeliest one", " by the label, areas under curves by probabilities");
     add(improbable, " with a probability outside of [0, 1]", " as scores");
@@ -183,7 +183,8 @@ void read_json_lines(Gathered& gathered, PredictionFile& file) {
     const auto* shares = shares_of(object, gathered.kind);
     const bool is_decided = object.is_object() && object.contains(key);
     require<DataError>(is_decided || shares != nullptr, where, ": a prediction of ", name_of(gathered.kind),
-                       " is an object with the key '", key, "'", shares_key.empty() ? "" : concat(", or '", shares_key, "'"));
+                       " is an object with the key '", key, "'",
+                       shares_key.empty() ? "" : concat(", or '", shares_key, "'"));
     const auto item = gathered.item_at(object, number, where);
     TaskPrediction one;
     if (is_decided) one.answer = gathered.read(object[key], where);

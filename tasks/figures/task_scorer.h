@@ -79,6 +79,8 @@ struct LabelCounts {
 };
 LabelFigures figures_of(const std::string& label, const LabelCounts& counts);
 
+/// The share of items that are right.
+TaskScorer accuracy_scorer(const ScoredItems& scored);
 /// Areas under curves, of labels with probabilities.
 TaskScorer area_scorer(const ScoredItems& scored);
 

@@ -43,18 +43,18 @@ struct TaskKindFacts {
   const char* name = "";
   const char* words = "";  ///< what it asks for
   AnswerForm form = AnswerForm::label;
-  TaskKind head = TaskKind::classification;  ///< the head, and so the objective, that learns it
+  const char* head = "";  ///< the objective that learns it
 
   // Its task files.
   TaskFiles files{};
-  bool has_words = false;          ///< the text is a list of words
-  bool learns_labels = false;      ///< labels have ids, which the training part has where the file gives none
-  bool has_sets = false;           ///< any number of labels is right, by several columns of 0 and 1 too, or none
-  bool has_candidates = false;     ///< one of them is right; `labels` names their places
-  bool has_answers = false;        ///< places in a context
-  bool has_scheme = false;         ///< labels mark phrases
-  bool has_scale = false;          ///< answers are numbers in a range
-  bool has_class_weights = false;  ///< losses may be weighed by label
+  bool has_words = false;           ///< the text is a list of words
+  bool learns_labels = false;       ///< labels have ids, which the training part has where the file gives none
+  bool has_sets = false;            ///< any number of labels is right, by several columns of 0 and 1 too, or none
+  bool has_candidates = false;      ///< one of them is right; `labels` names their places
+  bool has_answers = false;         ///< places in a context
+  bool has_scheme = false;          ///< labels mark phrases
+  bool has_scale = false;           ///< answers are numbers in a range
+  bool has_class_weights = false;   ///< losses may be weighed by label
   const char* label_unit = "item";  ///< what has a label
 
   // Its rows.
@@ -63,14 +63,16 @@ struct TaskKindFacts {
   std::array<const char*, 2> texts{"first text", "second text"};  ///< what they are called
 
   // Its predictions and figures.
-  const char* key = "label";           ///< of a prediction in JSON lines
-  const char* shares = "";             ///< key of the numbers by label or candidate beside it; empty: there are none
-  bool is_right_or_wrong = true;       ///< its items are
+  const char* gold_name = "label";      ///< what is right, for the message where it is missing
+  const char* key = "label";            ///< of a prediction in JSON lines
+  const char* shares = "";              ///< key of the numbers by label or candidate beside it; empty: there are none
+  bool is_right_or_wrong = true;        ///< its items are
   const char* floor_name = "majority";  ///< of the constant prediction
   bool has_floor_of_words = false;      ///< a regression on the words of the training part predicts it
 };
 
-/// A kind of task: its facts and what it does. Each is one class in the folder of its name, entered in kinds.cpp.
+/// A kind of task: its facts and what it does. Each is one class in the folder of its name, entered in kinds.h. What it
+/// does not say itself is as usual for the form of its answers.
 struct TaskKindRules : TaskKindFacts {
   explicit TaskKindRules(const TaskKindFacts& facts) : TaskKindFacts(facts) {}
   virtual ~TaskKindRules() = default;
@@ -82,51 +84,51 @@ struct TaskKindRules : TaskKindFacts {
   virtual void read_texts(const TaskRecord& record, TaskItem& item) const;
   /// Reads what is right; false for an item that is left out.
   virtual bool read_gold(TaskRecord& record, TaskItem& item) const = 0;
-  /// What is right fits the item and so many labels.
-  virtual bool gold_fits(const TaskItem& item, int64_t labels) const = 0;
+  /// What is right, of its form, fits the item and so many labels.
+  virtual bool gold_fits(const TaskItem& item, int64_t labels) const;
 
   // Rows.
+  /// Adds the rows of an item; as usual those of whole texts, whose windows have one answer.
   virtual void add_rows(const TaskRowMaker& maker, const TaskItem& item, int64_t number, std::vector<TaskRow>& rows,
-                        RowCounts& counts) const = 0;
+                        RowCounts& counts) const;
   /// An item may have so many rows.
   virtual bool has_rows(const TaskItem&, size_t rows) const { return rows > 0; }
   /// What is right for a row fits it and so many labels.
-  virtual bool target_fits(const TaskRow&, int64_t labels) const = 0;
+  virtual bool target_fits(const TaskRow& row, int64_t labels) const;
 
   // Predictions.
-  /// Of several windows the logits are averaged.
+  /// Of several windows the logits are averaged; as usual the likeliest label, or row of rows that compete.
   virtual void predict(const TaskItem& item, std::span<const TaskRow> rows, std::span<const RowLogits> logits,
-                       const PredictionSetting& setting, ItemPrediction& made) const = 0;
+                       const PredictionSetting& setting, ItemPrediction& made) const;
   /// An answer in a word, as a cell of a table has it.
-  virtual std::string text_of(const TaskAnswer& answer, const TaskLabels& labels) const = 0;
+  virtual std::string text_of(const TaskAnswer& answer, const TaskLabels& labels) const;
   /// A prediction as a line of predictions.jsonl has it.
   virtual nlohmann::ordered_json json_of(const ItemPrediction& made, const TaskItem& item,
-                                         const TaskLabels& labels) const = 0;
+                                         const TaskLabels& labels) const;
   /// What a file predicts, by the value under `key`. Throws DataError with the place for what is none.
-  virtual TaskAnswer read_answer(const nlohmann::json& value, const LabelNames& labels,
-                                 const std::string& where) const = 0;
+  virtual TaskAnswer read_answer(const nlohmann::json& value, const LabelNames& labels, const std::string& where) const;
   /// This value as the text of a line has it.
   virtual nlohmann::json value_of_line(const std::string& text, const LabelNames& labels,
                                        const std::string& where) const;
-  /// What a blank answer is to readers.
+  /// A text of an answer to readers, to whom an empty one may say something.
   virtual std::string shown(const std::string& text) const { return text; }
 
   // Figures.
   /// Throws DataError for an item or a prediction that cannot be scored.
-  virtual void check_prediction(const TaskItem& item, const TaskPrediction& prediction, int64_t labels) const = 0;
-  virtual std::vector<TaskScorerMaker> scorers(const ScoredItems& scored) const = 0;
+  virtual void check_prediction(const TaskItem& item, const TaskPrediction& prediction, int64_t labels) const;
+  virtual std::vector<TaskScorerMaker> scorers(const ScoredItems& scored) const;
   virtual void add_tables(const ScoredItems&, TaskFigures&) const {}
   /// Of kinds whose items are right or wrong: the prediction is wholly right.
   virtual bool is_right(const TaskItem& item, const TaskPrediction& prediction, const ScoredItems& scored) const;
   /// The figure that chooses where a task names none, of those that it has.
   virtual std::string usual_metric(const std::vector<std::string>& figures) const { return figures.at(0); }
   /// The one answer that is right most often; of words the one of each.
-  virtual TaskAnswer constant_answer(const std::vector<TaskItem>& items, const TaskLabels& labels) const = 0;
+  virtual TaskAnswer constant_answer(const std::vector<TaskItem>& items, const TaskLabels& labels) const;
 
   // What `cloze inspect task` shows.
-  /// What is right for a row.
-  virtual void write_target(const TaskRow& row, const TaskItem& item, nlohmann::ordered_json& to) const = 0;
-  virtual std::string target_text(const TaskRow& row, const TaskItem& item, const TaskLabels& labels) const = 0;
+  /// What is right for a row of an example of one row.
+  virtual void write_target(const TaskRow& row, const TaskItem& item, nlohmann::ordered_json& to) const;
+  virtual std::string target_text(const TaskRow& row, const TaskItem& item, const TaskLabels& labels) const;
   /// What a part has of its own, besides counts of labels.
   virtual void write_counts(const InspectedPart&, nlohmann::ordered_json&) const {}
 };

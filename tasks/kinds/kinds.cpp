@@ -1,10 +1,9 @@
 #include "tasks/kinds/kinds.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/config/config_rule.h"
-#include "tasks/task_record.h"
+#include "core/text.h"
 
 namespace cloze {
 
@@ -39,21 +38,5 @@ std::vector<std::string> task_kind_names() {
 }
 
 void add_task_kind(std::unique_ptr<TaskKindRules> kind) { all_task_kinds().push_back(std::move(kind)); }
-
-void TaskKindRules::read_texts(const TaskRecord& record, TaskItem& item) const {
-  item.text = record.text();
-  item.second = record.second();
-  item.is_pair = record.is_pair();
-}
-
-bool TaskKindRules::is_right(const TaskItem& item, const TaskPrediction& prediction, const ScoredItems&) const {
-  const auto& [gold, answer] = std::pair<const TaskAnswer&, const TaskAnswer&>(item.gold, prediction.answer);
-  return form == AnswerForm::label ? gold.label == answer.label && gold.label != unknown_label
-                                   : gold.labels == answer.labels;
-}
-
-nlohmann::json TaskKindRules::value_of_line(const std::string& text, const LabelNames&, const std::string&) const {
-  return text;
-}
 
 }  // namespace cloze

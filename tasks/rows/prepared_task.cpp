@@ -434,17 +434,16 @@ bool row_fits(const TaskRow& row, const TaskItem& item) {
   const bool has_lists = has_one_each(row.segments) && has_one_each(row.words) && has_one_each(row.bytes);
   const bool has_answer = row.start == no_label ? row.end == no_label : is_place(row.start) && is_place(row.end);
   return has_places && has_lists && has_answer && std::ranges::all_of(row.segments, is_type) &&
-         std::ranges::all_of(row.words, is_word) &&
-         std::ranges::all_of(row.bytes, is_context);
+         std::ranges::all_of(row.words, is_word) && std::ranges::all_of(row.bytes, is_context);
 }
 
 }  // namespace
 
 bool rows_fit(const TaskItem& item, std::span<const TaskRow> rows, AnyTaskKind kind, int64_t labels) {
   const bool has_gold = item.gold.form == kind->form && kind->gold_fits(item, labels);
-  return kind->has_rows(item, rows.size()) && (has_gold || !item.gold.is_known()) && std::ranges::all_of(rows, [&](const TaskRow& row) {
-    return row_fits(row, item) && kind->target_fits(row, labels);
-  });
+  return kind->has_rows(item, rows.size()) && (has_gold || !item.gold.is_known()) &&
+         std::ranges::all_of(rows,
+                             [&](const TaskRow& row) { return row_fits(row, item) && kind->target_fits(row, labels); });
 }
 
 }  // namespace cloze

@@ -78,7 +78,6 @@ class TaskRowMaker {
 
   const RowOptions& options() const { return options_; }
 
-
   // Of which kinds of tasks make rows.
   const Tokenizer& tokenizer() const { return tokenizer_; }
   const TaskFraming& framing() const { return framing_; }

@@ -99,15 +99,15 @@ TEST_CASE("cuts of texts are told with the option of transformers that does the 
     if (is_pair) task.data.second = "b";
     return reading_notes(run, task).at(0);
   };
-  using enum AnyTaskKind;
-  CHECK_THAT(note_of(classification, LongestCut{}).sentence,
+  CHECK_THAT(note_of("classification", LongestCut{}).sentence,
              Contains("Of more than 32 tokens") && Contains("truncation=True."));
-  CHECK_THAT(note_of(classification, LongestCut{}, true).sentence, Contains("truncation=True, but keep another token"));
-  CHECK_THAT(note_of(classification, FirstCut{}).sentence, Contains("truncation=\"only_first\""));
-  CHECK_THAT(note_of(classification, SecondCut{}).sentence, Contains("truncation=\"only_second\""));
-  CHECK(note_of(regression, Windows{}).is_lost);
-  CHECK_THAT(note_of(tagging, Windows{}).sentence, Contains("stride="));
-  CHECK_THAT(note_of(spans, Windows{}).sentence, Contains("return_overflowing_tokens=True"));
+  CHECK_THAT(note_of("classification", LongestCut{}, true).sentence,
+             Contains("truncation=True, but keep another token"));
+  CHECK_THAT(note_of("classification", FirstCut{}).sentence, Contains("truncation=\"only_first\""));
+  CHECK_THAT(note_of("classification", SecondCut{}).sentence, Contains("truncation=\"only_second\""));
+  CHECK(note_of("regression", Windows{}).is_lost);
+  CHECK_THAT(note_of("tagging", Windows{}).sentence, Contains("stride="));
+  CHECK_THAT(note_of("spans", Windows{}).sentence, Contains("return_overflowing_tokens=True"));
 }
 
 TEST_CASE(

@@ -18,8 +18,8 @@ struct MarginQuestions {
     predictions.push_back({.id = items.back().id, .answer = text_answer(answer), .no_answer = margin});
   }
   double exact_at(double threshold) const {
-    const auto found = values_of("spans", items, {}, predictions,
-                                 {.squad = SquadVersion::v2_0, .no_answer_threshold = threshold});
+    const auto found =
+        values_of("spans", items, {}, predictions, {.squad = SquadVersion::v2_0, .no_answer_threshold = threshold});
     return found.front().value.value();
   }
 };

@@ -39,9 +39,7 @@ TEST_CASE("a share of items that are right is known item by item") {
 
 TEST_CASE("a figure that is no mean of items has values on draws, which are the same for all predictions") {
   auto made = judged();
-  const auto f1 = [&] {
-    return figure_on_draws("classification", made.items, made.labels, made.predictions, "f1");
-  };
+  const auto f1 = [&] { return figure_on_draws("classification", made.items, made.labels, made.predictions, "f1"); };
   const auto found = f1(), again = f1();
   CHECK(found.draws == again.draws);
   CHECK(found.units == 60);

@@ -128,8 +128,7 @@ TEST_CASE("questions on a passage are not independent: intervals are those over 
   auto opposite = drawn.predictions;
   for (size_t i = 0; i < opposite.size(); ++i)
     opposite[i].answer.label = opposite[i].answer.label == 2 ? drawn.items[i].gold.label : 2;
-  const auto compared =
-      compare_predictions("classification", drawn.items, drawn.labels, drawn.predictions, opposite);
+  const auto compared = compare_predictions("classification", drawn.items, drawn.labels, drawn.predictions, opposite);
   const auto& difference = compared.figures.front();
   CHECK(difference.high.value() - difference.low.value() == Approx(2 * width).epsilon(0.1));
 }
@@ -165,8 +164,7 @@ TEST_CASE("two sets of predictions are compared on the same items") {
   const auto drawn = drawn_labels(1000);
   auto worse = drawn.predictions;
   for (size_t i = 0; i < worse.size(); i += 20) worse[i].answer.label = 2;
-  const auto compared =
-      compare_predictions("classification", drawn.items, drawn.labels, drawn.predictions, worse);
+  const auto compared = compare_predictions("classification", drawn.items, drawn.labels, drawn.predictions, worse);
   const auto& accuracy = compared.figures.front();
   CHECK(accuracy.metric == "accuracy");
   CHECK(accuracy.difference.value() * 1000 == Approx(static_cast<double>(compared.only_first - compared.only_second)));

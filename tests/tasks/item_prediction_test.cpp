@@ -74,8 +74,7 @@ TEST_CASE("an answer by logits that are no numbers has a loss that is none, and 
   const std::vector<TaskRow> rows(2, row);
   const auto logits_of = [](double value) { return RowLogits{std::vector<double>(12, value), 2}; };
   for (const auto& [first, second] : {std::pair(no_number, no_number), std::pair(no_number, 0.0)}) {
-    const auto found =
-        predict_item(item, rows, std::vector{logits_of(first), logits_of(second)}, of_kind("spans"));
+    const auto found = predict_item(item, rows, std::vector{logits_of(first), logits_of(second)}, of_kind("spans"));
     CHECK(std::isnan(found.loss));
     CHECK(found.count == 1);
   }

@@ -160,7 +160,8 @@ TEST_CASE("questions with several answers are exact where all of them are right,
 
 TEST_CASE("several labels of an item are compared as sets") {
   const TaskLabels labels{.names = {"a", "b", "c"}, .written = {"a", "b", "c"}};
-  const std::vector<TaskItem> items{{.gold = labels_answer({0, 2})}, {.gold = labels_answer({1})}, {.gold = labels_answer({})}};
+  const std::vector<TaskItem> items{
+      {.gold = labels_answer({0, 2})}, {.gold = labels_answer({1})}, {.gold = labels_answer({})}};
   const std::vector<TaskPrediction> predictions{{.answer = {.labels = {0, 2}}}, {.answer = {.labels = {0, 1}}}, {}};
   const TaskFigures figures{.figures = values_of("multilabel", items, labels, predictions)};
   check_close(figure_of(figures, "accuracy")->value, 2.0 / 3);
@@ -241,7 +242,8 @@ TEST_CASE("entities are read from tags that no label is, in what is right and in
   CHECK(figures.per_label.back().label == "l");
   CHECK(figures.per_label.back().gold == 2);
   TaggedCase predicted({"B-a", "I-a", "O"}, {{"B-a", "O"}, {"B-a", "I-a"}}, {{"B-a", "O"}, {"B-a", "O"}});
-  for (auto& prediction : predicted.predictions) prediction.answer.labels[1] = unknown_label, prediction.answer.unknown = {"B-l"};
+  for (auto& prediction : predicted.predictions)
+    prediction.answer.labels[1] = unknown_label, prediction.answer.unknown = {"B-l"};
   check_close(figure_of(predicted.figures(), "precision")->value, 0.25);
 }
 
@@ -262,7 +264,6 @@ TEST_CASE("of items most of whose labels are unknown there is no figure, and the
     CHECK(figure.reason == "2 of 3 labels are none that the training part has");
   }
   CHECK_FALSE(hidden.value("accuracy").has_value());
-  const auto draws =
-      figure_on_draws("classification", hidden.items, hidden.labels, hidden.predictions, "accuracy");
+  const auto draws = figure_on_draws("classification", hidden.items, hidden.labels, hidden.predictions, "accuracy");
   CHECK(std::isnan(draws.value));
 }

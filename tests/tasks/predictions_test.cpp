@@ -28,8 +28,7 @@ std::vector<int64_t> labels_in(const std::string& name, const std::string& text)
 }
 
 /// Why a file of predictions is refused.
-std::string prediction_fault(const std::string& name, const std::string& text,
-                             AnyTaskKind kind = "classification") {
+std::string prediction_fault(const std::string& name, const std::string& text, AnyTaskKind kind = "classification") {
   const TempDir folder;
   try {
     read_predictions(folder.write(name, text), kind, three_reviews(), moods);
@@ -77,8 +76,8 @@ TEST_CASE("predictions are read as predict writes them") {
   CHECK(found[1].answer.labels == std::vector<int64_t>{0});
   CHECK(several("sport a\n\n")[0].answer.labels == std::vector<int64_t>{1, 2});
   const TaskLabels tags{.names = {"O", "B-x"}, .written = {}};
-  const auto tagged = read_predictions(folder.write("t.tsv", "item\tprediction\nitems:0\tO B-x\nitems:1\tO\n"),
-                                       "tagging", items, tags);
+  const auto tagged =
+      read_predictions(folder.write("t.tsv", "item\tprediction\nitems:0\tO B-x\nitems:1\tO\n"), "tagging", items, tags);
   CHECK(tagged.predictions[0].answer.labels == std::vector<int64_t>{0, 1});
   CHECK(tagged.predictions[1].answer.labels == std::vector<int64_t>{0});
 }
@@ -169,8 +168,7 @@ TEST_CASE("a choice that is none of an item's candidates counts as wrong and is 
     CHECK(read("p.jsonl", "{\"choice\": " + none + "}\n{\"choice\": 2}\n") == second);
     CHECK(read("p.txt", none + "\n2\n") == second);
   }
-  CHECK(prediction_fault("p.txt", "0.5\n", "choice") ==
-        "p.txt:1: 0.5 is no number of a candidate, counted from 0");
+  CHECK(prediction_fault("p.txt", "0.5\n", "choice") == "p.txt:1: 0.5 is no number of a candidate, counted from 0");
 }
 
 TEST_CASE("what is no prediction of the kind is refused with the place") {
@@ -182,10 +180,8 @@ TEST_CASE("what is no prediction of the kind is refused with the place") {
   CHECK(prediction_fault("p.jsonl", "{\"labels\": [1, \"negative\", \"1\"]}\n", "multilabel") ==
         "p.jsonl:1: has the label 'positive' twice; a set of labels has each once");
   CHECK(prediction_fault("p.txt", "1\nnan\n", "regression") == "p.txt:2: 'nan' is no number");
-  CHECK(prediction_fault("p.jsonl", "{\"answer\": 3}\n", "spans") ==
-        "p.jsonl:1: 3 is no answer, which is a text");
-  CHECK(prediction_fault("p.jsonl", "{\"tags\": \"O\"}\n", "tagging") ==
-        "p.jsonl:1: \"O\" is no list of labels");
+  CHECK(prediction_fault("p.jsonl", "{\"answer\": 3}\n", "spans") == "p.jsonl:1: 3 is no answer, which is a text");
+  CHECK(prediction_fault("p.jsonl", "{\"tags\": \"O\"}\n", "tagging") == "p.jsonl:1: \"O\" is no list of labels");
   CHECK(prediction_fault("p.jsonl", "{\"choice\": \"a\"}\n", "choice") ==
         "p.jsonl:1: \"a\" is no number of a candidate, counted from 0");
   CHECK(prediction_fault("p.jsonl", "{\"value\": \"a\"}\n", "regression") == "p.jsonl:1: \"a\" is no number");

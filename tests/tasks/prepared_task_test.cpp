@@ -122,8 +122,7 @@ TEST_CASE("rows and items of every kind come back as they were made", "[tasks]")
   check_comes_back(task_of_items("classification", {pair, text_item("f", label_answer(unknown_label))}));
   check_comes_back(task_of_items(
       "multilabel", {text_item("a b", labels_answer({0, 2})), text_item("c", labels_answer({})), pair_item("a", "")}));
-  check_comes_back(
-      task_of_items("regression", {text_item("a", value_answer(0.1)), text_item("b", value_answer(-3))}));
+  check_comes_back(task_of_items("regression", {text_item("a", value_answer(0.1)), text_item("b", value_answer(-3))}));
   TaskItem tagged{.words = {"a", "", "b", "c", "d", "e", "f", "a", "b", "c", "d", "e", "f", "a"}};
   tagged.gold = labels_answer({0, 1, 2, unknown_label, 0, 0, 1, 1, 2, 2, 0, 1, 2, 0});
   check_comes_back(task_of_items("tagging", {tagged, TaskItem{.words = {"f"}, .gold = labels_answer({1})}}));

@@ -94,7 +94,8 @@ TEST_CASE("numbers are targets of regression, and several labels a vector", "[ta
   const RowOptions options{.kind = "multilabel", .num_labels = 4, .max_length = 9};
   CHECK((made(tokenizer, options, text_item("a", labels_answer({1, 3}))).rows[0].labels ==
          std::vector<int64_t>{0, 1, 0, 1}));
-  CHECK((made(tokenizer, options, text_item("a", labels_answer({}))).rows[0].labels == std::vector<int64_t>{0, 0, 0, 0}));
+  CHECK(
+      (made(tokenizer, options, text_item("a", labels_answer({}))).rows[0].labels == std::vector<int64_t>{0, 0, 0, 0}));
   CHECK(made(tokenizer, options, text_item("a")).rows[0].labels.empty());
 }
 

@@ -38,6 +38,4 @@ inline std::vector<int64_t> label_ids(const cloze::TaskPart& part) {
   for (const auto& item : part.items) ids.push_back(item.gold.label);
   return ids;
 }
-inline const std::vector<int64_t>& gold_ids(const cloze::TaskItem& item) {
-  return item.gold.labels;
-}
+inline const std::vector<int64_t>& gold_ids(const cloze::TaskItem& item) { return item.gold.labels; }

@@ -4,7 +4,6 @@
 #include "core/json.h"
 #include "tasks/figures/floors.h"
 #include "tasks/figures/label_names.h"
-#include "tasks/figures/label_scores.h"
 #include "tasks/figures/predictions.h"
 #include "tasks/figures/task_metric.h"
 #include "tasks/inspect_task.h"
@@ -19,32 +18,15 @@ using namespace cloze;
 
 namespace {
 
-TaskScorer ranking_scorer(const ScoredItems& scored) {
-  TaskScorer scorer;
-  std::vector<uint8_t> right;
-  for (const auto& [gold, ranked] : label_pairs(scored)) right.push_back(gold == ranked);
-  const auto cells = number_cells(right, scorer);
-  scorer.metrics = {{.name = "pairs", .is_proportion = true, .count = static_cast<int64_t>(scored.size())}};
-  scorer.values = [cells](std::span<const int64_t> weights, std::span<double> values) {
-    int64_t count = 0, hits = 0;
-    for (size_t c = 0; c < cells.size(); ++c) {
-      count += weights[c];
-      hits += weights[c] * cells[c];
-    }
-    values[0] = ratio_of(hits, count);
-  };
-  return scorer;
-}
-
 /// Two texts, of which the first or the second is better: a row each, and a score for each row.
 struct Ranking final : TaskKindRules {
   Ranking()
       : TaskKindRules({.name = "ranking",
                        .words = "the better one of two texts",
                        .form = AnswerForm::label,
-                       .head = TaskKind::choice,
+                       .head = "choice",
                        .rows_compete = true,
-                       .texts = {"first text", "second text"},
+                       .gold_name = "better text",
                        .key = "better",
                        .shares = "scores",
                        .floor_name = "the usual place"}) {}
@@ -70,12 +52,6 @@ struct Ranking final : TaskKindRules {
     }
   }
   bool has_rows(const TaskItem&, size_t rows) const override { return rows == 2; }
-  bool target_fits(const TaskRow& row, int64_t) const override { return row.labels.empty(); }
-
-  void predict(const TaskItem& item, std::span<const TaskRow>, std::span<const RowLogits> logits,
-               const PredictionSetting&, ItemPrediction& made) const override {
-    predict_label({logits[0].values.at(0), logits[1].values.at(0)}, item.gold, made);
-  }
   std::string text_of(const TaskAnswer& answer, const TaskLabels&) const override {
     return answer.label == 0 ? "first" : answer.label == 1 ? "second" : "(unknown)";
   }
@@ -87,19 +63,6 @@ struct Ranking final : TaskKindRules {
   }
   TaskAnswer read_answer(const nlohmann::json& value, const LabelNames&, const std::string&) const override {
     return label_answer(value == "first" ? 0 : value == "second" ? 1 : unknown_label);
-  }
-
-  void check_prediction(const TaskItem& item, const TaskPrediction&, int64_t) const override {
-    require_gold(item, form, "better text");
-  }
-  std::vector<TaskScorerMaker> scorers(const ScoredItems&) const override { return {ranking_scorer}; }
-  TaskAnswer constant_answer(const std::vector<TaskItem>& items, const TaskLabels&) const override {
-    return label_answer(most_frequent(gold_counts(items)));
-  }
-
-  void write_target(const TaskRow&, const TaskItem&, nlohmann::ordered_json&) const override {}
-  std::string target_text(const TaskRow& row, const TaskItem&, const TaskLabels&) const override {
-    return row.label == 1 ? "better" : row.label == 0 ? "worse" : "not known";
   }
 };
 
@@ -141,7 +104,8 @@ TEST_CASE("a kind of one class is read, checked and refused as any other", "[tas
   CHECK_THAT(dir.fault("task: taste\nkind: ranking\nscale: [0, 1]\ndata: {train: bad.tsv, test: bad.tsv, text: one, "
                        "label: better}\n"),
              Catch::Contains("'scale' is given, and 'kind' is ranking"));
-  CHECK_THAT(dir.fault("task: taste\nkind: rankin\ndata: {test: bad.tsv}\n"), Catch::Contains("did you mean 'ranking'"));
+  CHECK_THAT(dir.fault("task: taste\nkind: rankin\ndata: {test: bad.tsv}\n"),
+             Catch::Contains("did you mean 'ranking'"));
 }
 
 TEST_CASE("rows of a kind of one class come back from a prepared folder, a pair as one example", "[tasks]") {
@@ -179,7 +143,7 @@ TEST_CASE("predictions of a kind of one class are written, read and scored besid
   CHECK(*figures.figures[0].value == Approx(1.0 / 3));
   CHECK(figures.figures[0].floors[0].first == "the usual place");
   CHECK(*figures.figures[0].floors[0].second == Approx(2.0 / 3));
-  CHECK(chosen_metric(task) == "pairs");
+  CHECK(chosen_metric(task) == "accuracy");
   CHECK_THROWS_WITH(floor_predictions(ranking(), Floor::words, items, items, task.labels),
                     Catch::Contains("a floor of words is one of classification; of ranking"));
 }
@@ -193,5 +157,5 @@ TEST_CASE("inspect shows the rows of a kind of one class together", "[tasks]") {
   const auto found = to_json(inspection, task);
   REQUIRE(found["examples"].size() == 3);
   CHECK(found["examples"][0]["choices"].size() == 2);
-  CHECK_THAT(to_text(inspection, task, tokenizer), Catch::Contains("y, candidate 1: better\n  [CLS] e f a [SEP]"));
+  CHECK_THAT(to_text(inspection, task, tokenizer), Catch::Contains("y, candidate 1: right\n  [CLS] e f a [SEP]"));
 }

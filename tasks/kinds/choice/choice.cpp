@@ -6,13 +6,10 @@
 #include "core/spelling.h"
 #include "data/reading/text_lines.h"
 #include "tasks/figures/label_names.h"
-#include "tasks/figures/task_scorer.h"
 #include "tasks/kinds/answers.h"
 #include "tasks/task_record.h"
 
 namespace cloze {
-
-TaskScorer choice_scorer(const ScoredItems& scored);
 
 namespace {
 
@@ -37,10 +34,11 @@ struct ChoiceKind final : TaskKindRules {
       : TaskKindRules({.name = "choice",
                        .words = "one of an item's candidates",
                        .form = AnswerForm::label,
-                       .head = TaskKind::choice,
+                       .head = "choice",
                        .has_candidates = true,
                        .rows_compete = true,
                        .texts = {"premise", "candidate"},
+                       .gold_name = "right candidate",
                        .key = "choice",
                        .shares = "scores"}) {}
 
@@ -81,20 +79,6 @@ struct ChoiceKind final : TaskKindRules {
     maker.add_candidates(item, number, rows, counts);
   }
   bool has_rows(const TaskItem& item, size_t rows) const override { return rows == item.candidates.size(); }
-  bool target_fits(const TaskRow& row, int64_t) const override { return row.labels.empty(); }
-
-  void predict(const TaskItem& item, std::span<const TaskRow>, std::span<const RowLogits> logits,
-               const PredictionSetting&, ItemPrediction& made) const override {
-    std::vector<double> scores;
-    for (const auto& row : logits) scores.push_back(row.values.at(0));
-    predict_label(scores, item.gold, made);
-  }
-  std::string text_of(const TaskAnswer& answer, const TaskLabels&) const override {
-    return std::to_string(answer.label);
-  }
-  nlohmann::ordered_json json_of(const ItemPrediction& made, const TaskItem& item, const TaskLabels&) const override {
-    return {{"item", item.id}, {"choice", made.prediction.answer.label}, {"scores", made.prediction.probabilities}};
-  }
   TaskAnswer read_answer(const nlohmann::json& value, const LabelNames&, const std::string& where) const override {
     require<DataError>(value.is_number_integer(), where, ": ", shown_value(value),
                        " is no number of a candidate, counted from 0");
@@ -105,22 +89,8 @@ struct ChoiceKind final : TaskKindRules {
   nlohmann::json value_of_line(const std::string& text, const LabelNames&, const std::string& where) const override {
     constexpr double most = 1e9;
     const double number = number_of(text, where);
-    require<DataError>(number == std::floor(number), where, ": ", text,
-                       " is no number of a candidate, counted from 0");
+    require<DataError>(number == std::floor(number), where, ": ", text, " is no number of a candidate, counted from 0");
     return std::abs(number) < most ? static_cast<int64_t>(number) : unknown_label;
-  }
-
-  void check_prediction(const TaskItem& item, const TaskPrediction&, int64_t) const override {
-    require_gold(item, form, "right candidate");
-  }
-  std::vector<TaskScorerMaker> scorers(const ScoredItems&) const override { return {choice_scorer}; }
-  TaskAnswer constant_answer(const std::vector<TaskItem>& items, const TaskLabels&) const override {
-    return label_answer(most_frequent(gold_counts(items)));
-  }
-
-  void write_target(const TaskRow&, const TaskItem&, nlohmann::ordered_json&) const override {}
-  std::string target_text(const TaskRow& row, const TaskItem&, const TaskLabels&) const override {
-    return row.label == 1 ? "right" : row.label == 0 ? "wrong" : "no label";
   }
 };
 

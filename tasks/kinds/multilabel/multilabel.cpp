@@ -4,7 +4,6 @@
 
 #include "core/contains.h"
 #include "core/spelling.h"
-#include "core/text.h"
 #include "data/reading/text_lines.h"
 #include "tasks/figures/label_names.h"
 #include "tasks/figures/label_scores.h"
@@ -86,29 +85,21 @@ std::vector<int64_t> labels_of_cell(TaskRecord& record) {
   return numbers;
 }
 
-struct Multilabel final : TextKindRules {
+struct Multilabel final : TaskKindRules {
   Multilabel()
-      : TextKindRules({.name = "multilabel",
+      : TaskKindRules({.name = "multilabel",
                        .words = "any number of labels of a text or of a pair of texts",
                        .form = AnswerForm::labels,
-                       .head = TaskKind::multilabel,
+                       .head = "multilabel",
                        .learns_labels = true,
                        .has_sets = true,
+                       .gold_name = "labels",
                        .key = "labels",
                        .shares = "probabilities"}) {}
 
   bool read_gold(TaskRecord& record, TaskItem& item) const override {
     item.gold = labels_answer(record.label_columns() > 1 ? labels_of_columns(record) : labels_of_cell(record));
     return true;
-  }
-  bool gold_fits(const TaskItem& item, int64_t labels) const override {
-    return std::ranges::all_of(item.gold.labels, [&](int64_t id) { return is_label_id(id, labels); });
-  }
-
-  void set_target(const TaskAnswer& gold, int64_t num_labels, TaskRow& row) const override {
-    row.labels.assign(static_cast<size_t>(num_labels), 0);
-    for (const auto id : gold.labels)
-      if (id >= 0 && id < num_labels) row.labels[static_cast<size_t>(id)] = 1;
   }
   bool target_fits(const TaskRow& row, int64_t labels) const override {
     const auto is_flag = [](int64_t has) { return has == 0 || has == 1; };
@@ -132,34 +123,15 @@ struct Multilabel final : TextKindRules {
       made.loss += loss / static_cast<double>(logits.size());
     }
   }
-  std::string text_of(const TaskAnswer& answer, const TaskLabels& labels) const override {
-    return joined_labels(labels, answer.labels, ",");
-  }
-  nlohmann::ordered_json json_of(const ItemPrediction& made, const TaskItem& item,
-                                 const TaskLabels& labels) const override {
-    const auto& p = made.prediction;
-    return {{"item", item.id},
-            {"labels", shown_labels(labels, p.answer.labels)},
-            {"probabilities", shares_by_label(p, labels)}};
-  }
   TaskAnswer read_answer(const nlohmann::json& value, const LabelNames& labels,
                          const std::string& where) const override {
-    auto ids = labels.of_all(value, where);
+    auto answer = TaskKindRules::read_answer(value, labels, where);
+    auto& ids = answer.labels;
     std::ranges::sort(ids);
     if (const auto twice = std::ranges::adjacent_find(ids); twice != ids.end() && *twice != unknown_label)
       fail<DataError>(where, ": has the label '", labels.labels.names[static_cast<size_t>(*twice)],
                       "' twice; a set of labels has each once");
-    return labels_answer(std::move(ids));
-  }
-  nlohmann::json value_of_line(const std::string& text, const LabelNames& labels, const std::string&) const override {
-    const bool has_commas = text.find(',') != text.npos || labels.of_text(text) != unknown_label;
-    return split(text, has_commas ? ',' : ' ');
-  }
-
-  void check_prediction(const TaskItem& item, const TaskPrediction& prediction, int64_t labels) const override {
-    require_gold(item, form, "labels");
-    for (const auto id : prediction.answer.labels) check_label(id, labels, item.id);
-    check_probabilities(prediction, labels, item.id);
+    return answer;
   }
   std::vector<TaskScorerMaker> scorers(const ScoredItems& scored) const override {
     if (have_probabilities(scored)) return {multilabel_scorer, area_scorer};
@@ -167,23 +139,6 @@ struct Multilabel final : TextKindRules {
   }
   void add_tables(const ScoredItems& scored, TaskFigures& figures) const override {
     add_multilabel_table(scored, figures);
-  }
-  TaskAnswer constant_answer(const std::vector<TaskItem>& items, const TaskLabels&) const override {
-    auto answer = labels_answer({});
-    const auto counts = gold_counts(items);
-    for (size_t id = 0; id < counts.size(); ++id)
-      if (2 * counts[id] > std::ssize(items)) answer.labels.push_back(static_cast<int64_t>(id));
-    return answer;
-  }
-
-  void write_target(const TaskRow& row, const TaskItem&, nlohmann::ordered_json& to) const override {
-    to["labels"] = row.labels;
-  }
-  std::string target_text(const TaskRow& row, const TaskItem&, const TaskLabels& labels) const override {
-    std::vector<std::string> names;
-    for (size_t id = 0; id < row.labels.size(); ++id)
-      if (row.labels[id] == 1) names.push_back(name_of_label(labels, static_cast<int64_t>(id)));
-    return names.empty() ? "no label" : listed(names);
   }
 };
 

@@ -4,7 +4,6 @@
 
 #include "core/spelling.h"
 #include "core/text.h"
-#include "tasks/figures/label_names.h"
 #include "tasks/figures/task_scorer.h"
 #include "tasks/inspect_task.h"
 #include "tasks/kinds/answers.h"
@@ -43,13 +42,14 @@ void note_scale(double value, TaskRecord& record) {
   if (record.out_of_range.count++ == 0) record.out_of_range.first = concat(record.where(), " (", shortest(value), ")");
 }
 
-struct Regression final : TextKindRules {
+struct Regression final : TaskKindRules {
   Regression()
-      : TextKindRules({.name = "regression",
+      : TaskKindRules({.name = "regression",
                        .words = "a number for a text or for a pair of texts",
                        .form = AnswerForm::value,
-                       .head = TaskKind::regression,
+                       .head = "regression",
                        .has_scale = true,
+                       .gold_name = "value",
                        .key = "value",
                        .is_right_or_wrong = false,
                        .floor_name = "mean"}) {}
@@ -59,11 +59,6 @@ struct Regression final : TextKindRules {
     note_scale(item.gold.value, record);
     return true;
   }
-  bool gold_fits(const TaskItem&, int64_t) const override { return true; }
-
-  void set_target(const TaskAnswer& gold, int64_t, TaskRow& row) const override { row.value = gold.value; }
-  bool target_fits(const TaskRow& row, int64_t) const override { return row.labels.empty(); }
-
   void predict(const TaskItem& item, std::span<const TaskRow>, std::span<const RowLogits> logits,
                const PredictionSetting&, ItemPrediction& made) const override {
     const double value = mean_of_rows(logits).at(0), off = value - item.gold.value;
@@ -72,39 +67,7 @@ struct Regression final : TextKindRules {
     made.loss = off * off;
     made.count = 1;
   }
-  std::string text_of(const TaskAnswer& answer, const TaskLabels&) const override { return digits(answer.value, 9); }
-  nlohmann::ordered_json json_of(const ItemPrediction& made, const TaskItem& item, const TaskLabels&) const override {
-    return {{"item", item.id}, {"value", made.prediction.answer.value}};
-  }
-  TaskAnswer read_answer(const nlohmann::json& value, const LabelNames&, const std::string& where) const override {
-    return value_answer(number_of(value, where));
-  }
-  nlohmann::json value_of_line(const std::string& text, const LabelNames&, const std::string& where) const override {
-    return number_of(text, where);
-  }
-
-  void check_prediction(const TaskItem& item, const TaskPrediction& prediction, int64_t) const override {
-    require_gold(item, form, "value");
-    require<DataError>(std::isfinite(prediction.answer.value), "the predicted value of item '", item.id,
-                       "' is not a finite number");
-  }
   std::vector<TaskScorerMaker> scorers(const ScoredItems&) const override { return {value_scorer}; }
-  TaskAnswer constant_answer(const std::vector<TaskItem>& items, const TaskLabels&) const override {
-    double sum = 0, count = 0;
-    for (const auto& item : items)
-      if (item.gold.is_known()) {
-        sum += item.gold.value;
-        ++count;
-      }
-    return value_answer(count > 0 ? sum / count : 0);
-  }
-
-  void write_target(const TaskRow& row, const TaskItem& item, nlohmann::ordered_json& to) const override {
-    to["label"] = item.gold.is_known() ? nlohmann::ordered_json(row.value) : nlohmann::ordered_json();
-  }
-  std::string target_text(const TaskRow& row, const TaskItem& item, const TaskLabels&) const override {
-    return item.gold.is_known() ? shortest(row.value) : "no value";
-  }
   void write_counts(const InspectedPart& part, nlohmann::ordered_json& to) const override {
     to["values"] = {{"least", part.least}, {"mean", part.mean}, {"greatest", part.greatest}};
   }

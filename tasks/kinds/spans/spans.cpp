@@ -32,7 +32,7 @@ struct Spans final : TaskKindRules {
       : TaskKindRules({.name = "spans",
                        .words = "the answer to a question in a context, or that there is none",
                        .form = AnswerForm::spans,
-                       .head = TaskKind::spans,
+                       .head = "spans",
                        .files = {.formats = {TaskFormat::squad},
                                  .lacking = "places of answers; write squad or jsonl",
                                  .lacking_here = "places of answers; write `format: squad` or jsonl",
@@ -40,6 +40,7 @@ struct Spans final : TaskKindRules {
                        .has_answers = true,
                        .reads_windows = true,
                        .texts = {"question", "context"},
+                       .gold_name = "answers",
                        .key = "answer",
                        .floor_name = "no answer"}) {}
 
@@ -91,7 +92,6 @@ struct Spans final : TaskKindRules {
     if (best) made.loss = *best;
     made.count = best ? 1 : 0;
   }
-  std::string text_of(const TaskAnswer& answer, const TaskLabels&) const override { return answer.text(); }
   nlohmann::ordered_json json_of(const ItemPrediction& made, const TaskItem& item, const TaskLabels&) const override {
     const auto text = made.prediction.answer.text();
     nlohmann::ordered_json line{{"id", item.id}, {"answer", text}, {"start", nullptr}, {"end", nullptr}};
@@ -117,9 +117,6 @@ struct Spans final : TaskKindRules {
   }
   std::string shown(const std::string& text) const override { return text.empty() ? "(no answer)" : text; }
 
-  void check_prediction(const TaskItem& item, const TaskPrediction&, int64_t) const override {
-    require_gold(item, form, "answers");
-  }
   std::vector<TaskScorerMaker> scorers(const ScoredItems& scored) const override {
     if (scored.options->has_no_answer_scores) return {answer_scorer, threshold_scorer};
     return {answer_scorer};
@@ -127,10 +124,6 @@ struct Spans final : TaskKindRules {
   bool is_right(const TaskItem& item, const TaskPrediction& prediction, const ScoredItems& scored) const override {
     return is_exact_answer(item, prediction, scored);
   }
-  TaskAnswer constant_answer(const std::vector<TaskItem>&, const TaskLabels&) const override {
-    return spans_answer({});
-  }
-
   void write_target(const TaskRow& row, const TaskItem&, nlohmann::ordered_json& to) const override {
     to["start"] = label_or_null(row.start);
     to["end"] = label_or_null(row.end);

@@ -25,7 +25,7 @@ struct Tagging final : TaskKindRules {
       : TaskKindRules({.name = "tagging",
                        .words = "a tag for each word",
                        .form = AnswerForm::labels,
-                       .head = TaskKind::tagging,
+                       .head = "tagging",
                        .files = {.formats = {TaskFormat::conll, TaskFormat::conllu},
                                  .lacking = "words; write conll, conllu or jsonl",
                                  .lacking_here = "words with tags; write `format: conll`",
@@ -36,6 +36,7 @@ struct Tagging final : TaskKindRules {
                        .has_class_weights = true,
                        .label_unit = "word",
                        .reads_windows = true,
+                       .gold_name = "tags",
                        .key = "tags",
                        .floor_name = "all O"}) {}
 
@@ -64,9 +65,7 @@ struct Tagging final : TaskKindRules {
     return true;
   }
   bool gold_fits(const TaskItem& item, int64_t labels) const override {
-    const auto& tags = item.gold.labels;
-    return tags.size() == item.words.size() &&
-           std::ranges::all_of(tags, [&](int64_t id) { return is_label_id(id, labels); });
+    return item.gold.labels.size() == item.words.size() && TaskKindRules::gold_fits(item, labels);
   }
 
   void add_rows(const TaskRowMaker& maker, const TaskItem& item, int64_t number, std::vector<TaskRow>& rows,
@@ -99,31 +98,13 @@ struct Tagging final : TaskKindRules {
     made.prediction.answer = labels_answer(tags_of_words(std::ssize(item.words), rows, tags, setting.missing_tag));
     if (made.count > 0) made.loss = sum / static_cast<double>(made.count);
   }
-  std::string text_of(const TaskAnswer& answer, const TaskLabels& labels) const override {
-    return joined_labels(labels, answer.labels, " ");
-  }
-  nlohmann::ordered_json json_of(const ItemPrediction& made, const TaskItem& item,
-                                 const TaskLabels& labels) const override {
-    return {{"item", item.id}, {"tags", shown_labels(labels, made.prediction.answer.labels)}};
-  }
   TaskAnswer read_answer(const nlohmann::json& value, const LabelNames& labels,
                          const std::string& where) const override {
-    auto answer = labels_answer(labels.of_all(value, where));
+    auto answer = TaskKindRules::read_answer(value, labels, where);
     for (size_t w = 0; w < answer.labels.size(); ++w)
       if (answer.labels[w] == unknown_label)
         answer.unknown.push_back(value[w].is_string() ? value[w].get<std::string>() : "O");
     return answer;
-  }
-  nlohmann::json value_of_line(const std::string& text, const LabelNames&, const std::string&) const override {
-    return split(text, ' ');
-  }
-
-  void check_prediction(const TaskItem& item, const TaskPrediction& prediction, int64_t labels) const override {
-    require_gold(item, form, "tags");
-    const auto words = item.gold.labels.size(), tags = prediction.answer.labels.size();
-    require<DataError>(tags == words, "the prediction for item '", item.id, "' has ", tags, " tags, but the item has ",
-                       words, " words; each has one tag");
-    for (const auto id : prediction.answer.labels) check_label(id, labels, item.id);
   }
   std::vector<TaskScorerMaker> scorers(const ScoredItems& scored) const override {
     if (are_entity_tags(scored.labels->names)) return {entity_scorer, word_scorer};
@@ -140,10 +121,6 @@ struct Tagging final : TaskKindRules {
     return labels_answer({outside < labels.size() ? outside : most_frequent(gold_counts(items))});
   }
 
-  void write_target(const TaskRow& row, const TaskItem&, nlohmann::ordered_json& to) const override {
-    to["labels"] = row.labels;
-  }
-  std::string target_text(const TaskRow&, const TaskItem&, const TaskLabels&) const override { return ""; }
   void write_counts(const InspectedPart& part, nlohmann::ordered_json& to) const override {
     to["words"] = part.rows.words;
     to["words_without_token"] = part.rows.words_without_token;

@@ -69,7 +69,7 @@ RunConfig finetuned(const TempDir& dir, const std::string& yaml, const std::stri
   const auto kind = task.config.kind;
   if (kind->learns_labels) terms.labels = task.labels.names;
   config.init.from = toy().dir / "base";
-  config.objectives = {task_head_objective(name_of(kind->head), terms)};
+  config.objectives = {task_head_objective(kind->head, terms)};
   config.data.tokens = dir / rows;
   config.task = {.name = task.config.task,
                  .file = task.file,
