@@ -13,7 +13,7 @@
 #include "core/text.h"
 #include "finetune/finetune_config.h"
 #include "finetune/finetune_recipe.h"
-#include "finetune/task_kinds.h"
+#include "objectives/task_heads/task_heads.h"
 #include "run/config/load_config.h"
 #include "run/records/history.h"
 #include "run/run_files.h"
@@ -259,13 +259,11 @@ void finetune_several(const FinetuneArguments& a, const FinetuneSources& sources
 /// The dropout of the head that a run brings, which the head of the task has too: an override before all others. None
 /// where the recipe has a dropout of its own, or a head of its own design, and for probes.
 std::vector<std::string> overrides_of_head(const OpenFinetuning& opened, const std::vector<std::string>& set) {
-  TaskKind kind{}, brought_kind{};
-  const auto* own = task_head_of(opened.recipe.objectives.at(0), &kind);
-  const TaskHeadTerms* brought = nullptr;
+  const auto* own = task_head_of(opened.recipe.objectives.at(0));
+  const TaskHead* brought = nullptr;
   for (const auto& objective : opened.run.config.objectives)
-    if (const auto* terms = task_head_of(objective, &brought_kind)) brought = terms;
-  const auto is_of_text = [](TaskKind one) { return reads_texts(one) && one != TaskKind::choice; };
-  const bool is_same_head = brought && (kind == brought_kind || (is_of_text(kind) && is_of_text(brought_kind)));
+    if (const auto* head = task_head_of(objective)) brought = head;
+  const bool is_same_head = brought && own->use() == brought->use();
   const bool probes = std::ranges::any_of(set, [](const auto& one) { return one.starts_with("objectives.0.layer="); });
   if (!is_same_head || brought->classifier_dropout < 0 || probes) return {};
   const auto override = "objectives.0.classifier_dropout=" + shortest(brought->classifier_dropout);

@@ -7,7 +7,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "core/text.h"
-#include "finetune/task_kinds.h"
+#include "objectives/task_heads/task_heads.h"
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface/json_file.h"
 
@@ -21,8 +21,8 @@ using nlohmann::json;
 namespace {
 
 /// The one objective that is a head of a task, or null.
-const TaskHead* head_in(const RunConfig& run, TaskKind& task) {
-  return run.objectives.size() == 1 ? task_head_of(run.objectives[0], &task) : nullptr;
+const TaskHead* head_in(const RunConfig& run) {
+  return run.objectives.size() == 1 ? task_head_of(run.objectives[0]) : nullptr;
 }
 
 /// The names of so many labels that have none of their own.
@@ -101,14 +101,14 @@ std::string kind_of_texts(const json& config, size_t labels, const std::string& 
   return found->second;
 }
 
-bool is_of_texts(TaskKind task) { return reads_texts(task) && task != TaskKind::choice; }
-bool has_names(TaskKind task) {
-  return task == TaskKind::tagging || (is_of_texts(task) && task != TaskKind::regression);
+bool has_names(const TaskHead& head) {
+  const bool has_value = head.name() == RegressionConfig::kind;
+  return head.use() == HeadUse::tokens || (head.use() == HeadUse::texts && !has_value);
 }
 
 /// The keys by which a class might compute another head of its name; each of them has one value here.
-void check_summary(const json& config, const std::string& family, TaskKind task, const std::string& path) {
-  const bool has_summary = family == "xlnet" ? reads_texts(task) : family == "electra" && task == TaskKind::choice;
+void check_summary(const json& config, const std::string& family, HeadUse use, const std::string& path) {
+  const bool has_summary = family == "xlnet" ? reads_texts(use) : family == "electra" && use == HeadUse::candidates;
   if (!has_summary) return;
   const json type = family == "xlnet" ? "last" : "first", activation = family == "xlnet" ? "tanh" : "gelu";
   for (const auto& [key, value] : {std::pair<const char*, json>{"summary_type", type},
@@ -128,27 +128,27 @@ std::string dropout_key(const Family& family, const ObjectiveConfig& objective) 
   return found == family.dropout_keys.end() ? "" : found->second;
 }
 
-bool pools_by_key(const Family& family, TaskKind task) {
-  return family.model_type == "modernbert" && reads_texts(task);
+bool pools_by_key(const Family& family, const TaskHead& head) {
+  return family.model_type == "modernbert" && reads_texts(head.use());
 }
 
 }  // namespace
 
 void read_task_head(const json& config, const Family& family, RunConfig& run, const std::string& path) {
-  TaskKind task{};
-  if (!head_in(run, task)) return;
+  const auto* head = head_in(run);
+  if (!head) return;
   TaskHeadTerms terms;
   std::string kind = kind_of(run.objectives[0]);
-  check_summary(config, family.model_type, task, path);
-  if (has_names(task)) {
+  check_summary(config, family.model_type, head->use(), path);
+  if (has_names(*head)) {
     terms.labels = labels_in(config, family.num_labels, path);
     check_ids(config, terms.labels, path);
-    if (is_of_texts(task)) kind = kind_of_texts(config, terms.labels.size(), path);
+    if (head->use() == HeadUse::texts) kind = kind_of_texts(config, terms.labels.size(), path);
     if (kind == RegressionConfig::kind) terms.labels.clear();
   }
   if (const auto key = dropout_key(family, run.objectives[0]); !key.empty())
     take(config, key.c_str(), terms.classifier_dropout, path);
-  if (pools_by_key(family, task)) {
+  if (pools_by_key(family, *head)) {
     std::string pooling = "cls";
     take(config, "classifier_pooling", pooling, path);
     require<ConfigError>(pooling == "cls" || pooling == "mean", path, ": classifier_pooling is '", pooling,
@@ -159,8 +159,7 @@ void read_task_head(const json& config, const Family& family, RunConfig& run, co
 }
 
 void write_task_head(json& config, const Family& family, const RunConfig& run) {
-  TaskKind task{};
-  const auto* terms = head_in(run, task);
+  const auto* terms = head_in(run);
   if (!terms) return;
   const auto names = terms->labels.empty() ? numbered_labels(terms->outputs()) : terms->labels;
   json id2label = json::object(), label2id = json::object();
@@ -171,22 +170,23 @@ void write_task_head(json& config, const Family& family, const RunConfig& run) {
   config.erase("num_labels");  // transformers counts id2label
   config["id2label"] = id2label;
   config["label2id"] = label2id;
-  if (task == TaskKind::classification) config["problem_type"] = "single_label_classification";
-  if (task == TaskKind::multilabel) config["problem_type"] = "multi_label_classification";
-  if (task == TaskKind::regression) config["problem_type"] = "regression";
+  const auto kind = terms->name();
+  if (kind == ClassificationConfig::kind) config["problem_type"] = "single_label_classification";
+  if (kind == MultilabelConfig::kind) config["problem_type"] = "multi_label_classification";
+  if (kind == RegressionConfig::kind) config["problem_type"] = "regression";
   const double dropout = head_of(*terms, terms->use(), run.model).dropout;
   const auto key = dropout_key(family, run.objectives[0]);
   const bool is_default = dropout == published_head(run.model, terms->use(), HeadDesign::huggingface).dropout;
   const bool is_given = config.contains(key) && !config[key].is_null();
   if (!key.empty() && (!is_default || is_given)) config[key] = dropout;
-  if (pools_by_key(family, task)) config["classifier_pooling"] = terms->head == HeadDesign::mean ? "mean" : "cls";
+  if (pools_by_key(family, *terms)) config["classifier_pooling"] = terms->head == HeadDesign::mean ? "mean" : "cls";
   // GPT-2's class finds the last token of each row of a batch by this id.
-  if (family.model_type == "gpt2" && reads_texts(task)) config["pad_token_id"] = backbone_of(run.model).pad_token_id;
+  if (family.model_type == "gpt2" && reads_texts(terms->use()))
+    config["pad_token_id"] = backbone_of(run.model).pad_token_id;
 }
 
 at::Tensor value_in_class(const RunConfig& run, const std::string& name, const at::Tensor& value) {
-  TaskKind task{};
-  const auto* terms = head_in(run, task);
+  const auto* terms = head_in(run);
   const bool is_output = name.starts_with(concat(RegressionConfig::kind, ".output."));
   if (!terms || terms->scale.empty() || !is_output) return value;
   const auto range = terms->scale[1] - terms->scale[0];
@@ -194,8 +194,7 @@ at::Tensor value_in_class(const RunConfig& run, const std::string& name, const a
 }
 
 void require_task_head(const RunConfig& run) {
-  TaskKind task{};
-  const auto* terms = head_in(run, task);
+  const auto* terms = head_in(run);
   if (!terms) return;
   require<ConfigError>(terms->layer.empty(),
                        "the probe of a layer has no class at Hugging Face; export to torchscript, or fine-tune without "
@@ -206,7 +205,8 @@ void require_task_head(const RunConfig& run) {
                            own.output_bias == wanted.output_bias && own.token == wanted.token && !own.plain_norms;
   const bool is_causal =
       backbone_of(run.model).is_decoder() && default_architecture(run.model) != Architecture::decoder;
-  const bool same_state = (!own.mean || kind_of(run.model) == "modernbert") && !(is_causal && reads_texts(task));
+  const bool same_state =
+      (!own.mean || kind_of(run.model) == "modernbert") && !(is_causal && reads_texts(terms->use()));
   require<ConfigError>(same_layers && same_state, "head ", terms->head, " of ", kind_of(run.model),
                        " has no class at Hugging Face; train with head: huggingface, or export to torchscript");
   require<ConfigError>(own.output_bias || terms->scale.empty() || terms->scale[0] == 0, "the head of ",

@@ -3,7 +3,7 @@
 
 #include "core/file.h"
 #include "core/json.h"
-#include "finetune/task_kinds.h"
+#include "objectives/task_heads/task_heads.h"
 #include "interchange/exported_task.h"
 #include "interchange/interchange.h"
 #include "models/families/families.h"
@@ -29,14 +29,13 @@ TextReader reader_of(const LoadedRun& run) {
   const auto& c = backbone_of(model);
   const auto usual = default_architecture(model);
   const bool ends = usual == Architecture::decoder || usual == Architecture::encoder_decoder;
-  TaskKind task{};
-  const bool is_head = run.config.objectives.size() == 1 && task_head_of(run.config.objectives[0], &task);
-  const bool finds_end = is_head && reads_texts(task) && kind_of(model) == Gpt2Config::kind;
+  const auto* head = run.config.objectives.size() == 1 ? task_head_of(run.config.objectives[0]) : nullptr;
+  const bool finds_end = head && reads_texts(head->use()) && kind_of(model) == Gpt2Config::kind;
   return {.kind = kind_of(model),
           .segments = c.token_types && c.type_vocab_size > 1,
           .max_length = c.max_input_length() < BackboneConfig::unlimited_length ? c.max_input_length() : 0,
           .end = ends ? c.eos_token_id : -1,
-          .words = is_head && task == TaskKind::tagging && run.state.step > 0,  // an imported one goes out as it came
+          .words = head && head->use() == HeadUse::tokens && run.state.step > 0,  // an imported one goes out as it came
           .pad = finds_end ? padding_of(run) : -1};
 }
 

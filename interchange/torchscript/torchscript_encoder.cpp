@@ -71,14 +71,14 @@ struct GlobalRule {
   std::string check{};    ///< a line of TorchScript; empty: none is needed
 };
 
-GlobalRule global_rule(const WindowAttention& window, std::optional<TaskKind> task) {
+GlobalRule global_rule(const WindowAttention& window, std::optional<HeadUse> use) {
   const auto must_mark = [](const std::string& tokens) {
     return "    assert global_attention_mask is not None, \"mark the tokens of " + tokens +
            " in global_attention_mask\"\n";
   };
-  if (task == TaskKind::spans) return {.check = must_mark("the question")};
-  if (task == TaskKind::choice) return {.check = must_mark("the candidate")};
-  return {.is_first = window.global_tokens == GlobalTokens::first || (task && reads_texts(*task))};
+  if (use == HeadUse::spans) return {.check = must_mark("the question")};
+  if (use == HeadUse::candidates) return {.check = must_mark("the candidate")};
+  return {.is_first = window.global_tokens == GlobalTokens::first || (use && reads_texts(*use))};
 }
 
 /// The outputs of a network, and their names.
@@ -117,7 +117,7 @@ torch::jit::Module single_stack_module(Network& network) {
                        .token_type_ids = in[2],
                        .global_attention_mask = window ? in[3] : Tensor()});
   });
-  const auto rule = window ? global_rule(*window, task_of(network)) : GlobalRule{};
+  const auto rule = window ? global_rule(*window, head_use_of(network)) : GlobalRule{};
   module.define(substituted(
       window ? window_forward_method : forward_method,
       {{"CHECK_TEXT", ids_check(model, "input_ids", "attention_mask") + length_check(model, "input_ids.size(1)")},
@@ -144,8 +144,8 @@ torch::jit::Module two_stream_module(Network& network) {
   };
   add_traced(module, "_content", {ids, mask, ids, visible},
              {"input_ids", "attention_mask", "token_type_ids", "visible"}, run);
-  const auto task = task_of(network);
-  const bool takes_targets = !task || !reads_texts(*task);
+  const auto use = head_use_of(network);
+  const bool takes_targets = !use || !reads_texts(*use);
   if (takes_targets)
     add_traced(module, "_query", {ids, mask, ids, visible, targets},
                {"input_ids", "attention_mask", "token_type_ids", "visible", "target_positions"}, run);

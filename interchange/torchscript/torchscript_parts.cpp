@@ -72,15 +72,15 @@ std::string substituted(std::string text, const Placeholders& placeholders) {
   return text;
 }
 
-std::optional<TaskKind> task_of(const Network& network) {
+std::optional<HeadUse> head_use_of(const Network& network) {
   for (const auto& objective : network.objectives)
     for (const auto& [task, name, meaning] : choices(TaskKind{}))
-      if (objective->name() == name) return task;
+      if (objective->name() == name) return use_of(task);
   return {};
 }
 
 bool decodes_text(const Network& network) {
-  return backbone_of(network.model_config()).is_encoder_decoder() && task_of(network).has_value();
+  return backbone_of(network.model_config()).is_encoder_decoder() && head_use_of(network).has_value();
 }
 
 bool is_exported_as_generative(const Network& network) {

@@ -42,8 +42,8 @@ torch::jit::Module encoder_module(Network& network);
 /// True for a decoder whose `forward` takes the prefix of each row that is bidirectional.
 bool takes_prefix(const Network& network);
 
-/// What the head of a task is asked; none where the network has no such head.
-std::optional<TaskKind> task_of(const Network& network);
+/// What the head of a task gives outputs for; none where the network has no such head.
+std::optional<HeadUse> head_use_of(const Network& network);
 
 /// True for the head of a task on an encoder-decoder, whose decoder reads the whole text too.
 bool decodes_text(const Network& network);
