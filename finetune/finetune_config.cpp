@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/config/leaf_overrides.h"
+#include "core/contains.h"
 #include "finetune/finetune_recipe.h"
 #include "models/backbone_config.h"
 #include "objectives/task_heads/task_heads.h"
@@ -90,16 +92,26 @@ constexpr UnusedKey unused_keys[] = {
     {"evaluation.objectives.", of_valid},
 };
 
+template <class T>
+std::vector<std::string> paths_of(const T& config) {
+  std::vector<std::string> paths;
+  for (const auto& entry : entries(config)) paths.push_back(entry.path);
+  return paths;
+}
+
 }  // namespace
 
 void refuse_unused(const std::vector<std::string>& set) {
-  for (const auto& one : set) {
+  const auto of_task = paths_of(TaskConfig{}), of_run = paths_of(RunConfig{});
+  for (const auto& one : leaf_overrides(set)) {
     const auto key = one.substr(0, one.find('='));
     for (const auto& unused : unused_keys) {
       const std::string known = unused.key;
       require<ConfigError>(known.back() == '.' ? !key.starts_with(known) : key != known, "--set ", one,
                            ": changes nothing of a fine-tuning: ", unused.why);
     }
+    require<ConfigError>(!contains(of_task, key) || contains(of_run, key), "--set ", one, ": unknown key '", key,
+                         "'; did you mean 'task.", key, "'?");
   }
 }
 

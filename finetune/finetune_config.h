@@ -23,7 +23,7 @@ ModelConfig finetuned_model(const ModelConfig& trained, const Tokenizer& tokeniz
 RunConfig take_recipe(Task& task, const std::string& like, const ModelConfig& model);
 
 /// Throws ConfigError for overrides of what a fine-tuning takes from its run, its task or its recipe: they would be
-/// written down and change nothing.
+/// written down and change nothing; and for keys of the task that are not said to be such.
 void refuse_unused(const std::vector<std::string>& set);
 
 /// A config of a fine-tuning with overrides. Throws ConfigError for what no run can have.

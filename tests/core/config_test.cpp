@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include "core/config/leaf_overrides.h"
 #include "core/config/named_config.h"
 #include "core/text.h"
 #include "models/attention/config.h"
@@ -313,6 +314,16 @@ TEST_CASE("overrides are decoded like the file, and errors name them", "[core][c
         "objectives.1.weight");
   CHECK(refused("objectives: [{kind: mlm}]", {"objectives.3.weight=1"}) ==
         "--set objectives.3.weight=1: '3' must be the number of an element, 0 to 0");
+}
+
+TEST_CASE("an override with a map is one for each value in it, the kind first", "[core][config]") {
+  CHECK(leaf_overrides({"data={max_seq_length: 32}", "train.seed=3", "optimizer={beta1: 0.5, kind: adamw}"}) ==
+        std::vector<std::string>{"data.max_seq_length=32", "train.seed=3", "optimizer.kind=adamw",
+                                 "optimizer.beta1=0.5"});
+  CHECK(leaf_overrides({"train={seeds: {masking: 3}}", "a=[{b: 1}]", "data={}", "data"}) ==
+        std::vector<std::string>{"train.seeds.masking=3", "a=[{b: 1}]", "data={}", "data"});
+  CHECK(leaf_overrides({"task={labels: {a.b: yes, c: no}}"}) ==
+        std::vector<std::string>{"task.labels={a.b: yes, c: no}"});
 }
 
 TEST_CASE("a base file is extended, a cycle is refused", "[core][config]") {
