@@ -1,6 +1,7 @@
 #include "tasks/figures/predictions.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "core/contains.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/shown_character.h"
@@ -15,6 +17,7 @@
 #include "core/text.h"
 #include "data/reading/byte_source.h"
 #include "data/reading/line_reader.h"
+#include "data/reading/table_reader.h"
 #include "data/reading/text_lines.h"
 #include "tasks/figures/label_names.h"
 #include "tasks/files/records.h"
@@ -74,7 +77,9 @@ struct Gathered {
         kind->has_candidates ? " with a candidate that the item does not have"
                              : " with a label that the task does not have",
         " as wrong");
-    add(contradicted, " whose label is not the likeliest one", " by the label, areas under curves by probabilities");
+    add(contradicted,
+        kind->learns_labels ? " whose label is not the likeliest one" : " whose score is not the greatest",
+        kind->learns_labels ? " by the label, areas under curves by probabilities" : " by the choice");
     add(improbable, " with a probability outside of [0, 1]", " as scores");
     return all;
   }
@@ -97,6 +102,14 @@ struct Gathered {
     return numbered(number, where);
   }
 
+  /// By its id, else its number in the part.
+  size_t named_or_numbered(const std::string& text, const std::string& where) const {
+    int64_t number = -1;
+    const auto [end, trouble] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const bool is_number = !item_of.contains(text) && trouble == std::errc() && end == text.data() + text.size();
+    return is_number ? numbered(number, where) : named(text, where);
+  }
+
   /// By its id or its number in the part.
   size_t item_at(const json& object, int64_t number, const std::string& where) const {
     const bool has_id = object.contains("id");
@@ -104,6 +117,9 @@ struct Gathered {
     if (at.is_string()) return named(at.get<std::string>(), where);
     require<DataError>(at.is_number_integer(), where, ": ", shown_value(at),
                        " names no item; write its id, or its number from 0");
+    const bool is_too_large = at.is_number_unsigned() && at.get<uint64_t>() > INT64_MAX;
+    require<DataError>(!is_too_large, where, ": there is no item ", json_text(at), "; the part has ", items.size(),
+                       " items, numbered from 0");
     const auto same = has_id ? item_of.find(json_text(at)) : item_of.end();  // ids may be numbers
     return same != item_of.end() ? same->second : numbered(at.get<int64_t>(), where);
   }
@@ -247,7 +263,9 @@ void note_unpaired(const Gathered& gathered, const std::vector<std::string>& oth
   }
   const auto all = gathered.items.size();
   require<DataError>(missing.size() < all, gathered.path, ": has no prediction for any of the ",
-                     counted(all, "question"), " of the part, and ids that it does not have, ", ids_in(others));
+                     counted(all, "question"), " of the part",
+                     others.empty() ? "; write one for each, {ID: answer}"
+                                    : concat(", and ids that it does not have, ", ids_in(others)));
   if (!missing.empty())
     file.notes.push_back(concat(
         gathered.path, ": ", all - missing.size(), " of ", counted(all, "question"), " have a prediction; ",
@@ -274,10 +292,56 @@ void read_json_object(Gathered& gathered, PredictionFile& file) {
   if (gathered.kind->has_answers) note_unpaired(gathered, others, file);
 }
 
-/// Whether a line names columns, the last of which has the predictions: those of GLUE, and what `cloze predict` writes.
-bool names_predictions(std::string_view line) {
-  const auto tab = line.find_last_of('\t');
-  return tab != line.npos && line.substr(tab + 1).starts_with("prediction");
+bool is_csv(const std::string& path) { return uncompressed_name(path).ends_with(".csv"); }
+
+/// The cells of the first line.
+std::vector<std::string> first_cells(const std::string& path) {
+  LineReader lines(path, LoneReturn::ends_if_no_feeds, most_prediction_bytes);
+  std::string_view line;
+  if (!lines.next(line)) return {};
+  return is_csv(path) ? table_cells(line, table_separator(path, line)) : table_cells(line, '\t');
+}
+
+/// Whether the first line names columns, the last of which has the predictions: those of GLUE, and what `cloze predict`
+/// writes.
+bool are_names(const std::vector<std::string>& cells, const Gathered& gathered) {
+  if (cells.empty() || !cells.back().starts_with("prediction")) return false;
+  return cells.size() > 1 || (cells.back() == "prediction" && gathered.labels.of_text("prediction") == unknown_label);
+}
+
+/// Puts the predictions of lines, one for each item in the order of items.
+class PredictionsInOrder {
+ public:
+  explicit PredictionsInOrder(Gathered& gathered) : gathered_(gathered) {}
+  void put(const json& value, const std::string& where) {
+    require<DataError>(number_ < std::ssize(gathered_.items), where, ": here is prediction ", number_ + 1, " of ",
+                       gathered_.items.size(), " items; each has one");
+    gathered_.put(static_cast<size_t>(number_++), {.answer = gathered_.read(value, where)}, where);
+  }
+
+ private:
+  Gathered& gathered_;
+  int64_t number_ = 0;
+};
+
+/// A table, whose last column has the predictions. Of two columns the first one may be that of the items: `index` of
+/// GLUE, or `item`.
+void read_table(Gathered& gathered, const std::vector<std::string>& first) {
+  const bool has_names = are_names(first, gathered);
+  const auto has_items = has_names && first.size() == 2 && contains(std::array{"index", "item", "id"}, first[0]);
+  const auto format = is_csv(gathered.path) ? TaskFormat::csv : TaskFormat::tsv;
+  const auto rows =
+      open_records({.files = {gathered.path}, .format = format, .header = has_names, .columns = {{"-1"}, {"0"}}});
+  PredictionsInOrder in_order(gathered);
+  for (std::vector<Cell> cells(2); rows->next(cells);) {
+    const auto where = rows->where();
+    const auto text = format == TaskFormat::tsv ? unescaped_tsv(cells[0].text) : cells[0].text;
+    const auto value = gathered.kind->value_of_line(text, gathered.labels, where);
+    if (has_items)
+      gathered.put(gathered.named_or_numbered(cells[1].text, where), {.answer = gathered.read(value, where)}, where);
+    else
+      in_order.put(value, where);
+  }
 }
 
 std::string last_column(std::string_view line) {
@@ -286,33 +350,23 @@ std::string last_column(std::string_view line) {
 }
 
 void read_lines(Gathered& gathered) {
+  if (const auto first = first_cells(gathered.path); !first.empty())
+    if (is_csv(gathered.path) || are_names(first, gathered)) return read_table(gathered, first);
   LineReader lines(gathered.path, LoneReturn::ends_if_no_feeds, most_prediction_bytes);
-  int64_t number = 0;
-  bool is_first = true, has_header = false, in_columns = false;
+  PredictionsInOrder in_order(gathered);
+  bool in_columns = false;
   json tags = json::array();  // of the item that is being read in columns
-  const auto put = [&](const json& value) {
-    const auto where = lines.where();
-    require<DataError>(number < std::ssize(gathered.items), where, ": here is prediction ", number + 1, " of ",
-                       gathered.items.size(), " items; each has one");
-    gathered.put(static_cast<size_t>(number++), {.answer = gathered.read(value, where)}, where);
-  };
   for (std::string_view line; lines.next(line);) {
-    if (std::exchange(is_first, false) && names_predictions(line)) {
-      has_header = true;
-      continue;
-    }
-    const bool is_of_word = gathered.kind->has_words && !has_header;
-    const bool has_columns = is_of_word && line.find('\t') != std::string_view::npos;
-    in_columns |= has_columns;
+    in_columns |= gathered.kind->has_words && line.find('\t') != std::string_view::npos;
     if (in_columns && line.empty()) {
-      if (!tags.empty()) put(std::exchange(tags, json::array()));
+      if (!tags.empty()) in_order.put(std::exchange(tags, json::array()), lines.where());
     } else if (in_columns) {
       tags.push_back(last_column(line));
     } else {
-      put(gathered.kind->value_of_line(last_column(line), gathered.labels, lines.where()));
+      in_order.put(gathered.kind->value_of_line(last_column(line), gathered.labels, lines.where()), lines.where());
     }
   }
-  if (!tags.empty()) put(tags);
+  if (!tags.empty()) in_order.put(tags, lines.where());
 }
 
 /// Scores of SQuAD's file, in its order.

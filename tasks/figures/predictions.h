@@ -23,9 +23,10 @@ struct PredictionFile {
 ///   label (a list or an object) or "scores" by candidate, which are enough by themselves, and "no_answer". An item is
 ///   its number in its part or its id
 /// - JSON: {"ID": "answer"} of SQuAD; {"TASK": {"predictions": [{"id": "TASK_0", "pred": 1}]}} of BabyLM
-/// - lines: a label, labels with commas or spaces between, a value or the tags of an item each, the last of columns
-///   that tabs part, below a header that calls it `prediction` or none; without that, tags of columns are one a line,
-///   with an empty line after each item
+/// - lines: a label, labels with commas or spaces between, a value or the tags of an item each, the last column of a
+///   CSV or of columns that tabs part, below a header that calls it `prediction` or none; without that, tags of columns
+///   that tabs part are one a line, with an empty line after each item. Of two columns the first one may be `index`,
+///   `item` or `id`, that of the items
 /// Labels are names, as they stand in the task's files, or numbers of labels. Others are wrong predictions.
 ///
 /// no_answer  JSON file {"ID": score} of SQuAD's, or empty: none

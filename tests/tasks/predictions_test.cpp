@@ -82,6 +82,31 @@ TEST_CASE("predictions are read as predict writes them") {
   CHECK(tagged.predictions[1].answer.labels == std::vector<int64_t>{0});
 }
 
+TEST_CASE("predictions are read from CSV, as predict writes it and as one column") {
+  CHECK((labels_in("p.csv", "id,text,label,prediction\n0,\"one,\nand \"\"two\"\"\",x,1\n1,b,x,0\n2,c,x,1\n") ==
+         one_zero_one));
+  CHECK((labels_in("p.csv", "text;prediction\na;positive\nb;negative\nc;1\n") == one_zero_one));
+  CHECK((labels_in("p.csv", "prediction\npositive\nnegative\npositive\n") == one_zero_one));
+  CHECK((labels_in("p.csv", "\"positive\"\nnegative\n1\n") == one_zero_one));
+  CHECK((labels_in("p.txt", "prediction\npositive\nnegative\npositive\n") == one_zero_one));
+  CHECK_THAT(prediction_fault("p.csv", "prediction\n1\n0\n1\n1\n"),
+             Contains("p.csv:5: here is prediction 4 of 3 items; each has one"));
+}
+
+TEST_CASE("of two columns the first says which item a prediction is for") {
+  CHECK((labels_in("p.tsv", "index\tprediction\n2\t1\n1\t0\n0\t1\n") == one_zero_one));
+  CHECK((labels_in("p.tsv", "index\tprediction\n1\t0\n2\t1\n0\t1\n") == one_zero_one));
+  CHECK((labels_in("p.csv", "item,prediction\ntest:1,0\ntest:0,1\ntest:2,1\n") == one_zero_one));
+  CHECK_THAT(prediction_fault("p.tsv", "index\tprediction\n0\t1\n1\t0\n3\t1\n"),
+             Contains("p.tsv:4: there is no item 3; the part has 3 items, numbered from 0"));
+  CHECK_THAT(prediction_fault("p.tsv", "index\tprediction\n0\t1\n0\t0\n2\t1\n"),
+             Contains("p.tsv:3: item 'test:0' has a prediction already; keep one"));
+  CHECK_THAT(prediction_fault("p.tsv", "index\tprediction\n0\t1\nx\t0\n2\t1\n"),
+             Contains("p.tsv:3: the part has no item 'x'"));
+  CHECK_THAT(prediction_fault("p.jsonl", "{\"item\": 18446744073709551615, \"label\": 1}\n"),
+             Contains("p.jsonl:1: there is no item 18446744073709551615; the part has 3 items"));
+}
+
 TEST_CASE("an answer that is no label is a wrong prediction, and said") {
   CHECK((labels_in("p.txt", "positive\nperhaps\n1\n") == std::vector<int64_t>{1, unknown_label, 1}));
   const TempDir folder;
@@ -196,6 +221,8 @@ TEST_CASE("questions without a prediction are named, and a file that has none of
   const TempDir folder;
   std::vector<TaskItem> questions(3);
   for (size_t i = 0; i < 3; ++i) questions[i] = {.id = std::to_string(i), .gold = spans_answer({})};
+  CHECK_THROWS_WITH(read_predictions(folder.write("p.json", "{}"), "spans", questions, {}),
+                    Contains("has no prediction for any of the 3 questions of the part; write one for each"));
   const auto read = read_predictions(folder.write("p.json", R"({"1": "sky"})"), "spans", questions, {});
   CHECK_THAT(read.notes.at(0), Contains("1 of 3 questions have a prediction; 2 have none, '0', '2', and figures leave "
                                         "them out"));
@@ -240,6 +267,11 @@ TEST_CASE("probabilities without a label are predictions, and those that contrad
   CHECK(choice.predictions[0].answer.label == 2);
   CHECK(choice.predictions[1].answer.label == 0);
   CHECK(choice.notes.empty());
+  const auto odd_choice = read_predictions(
+      folder.write("c.jsonl", "{\"choice\": 0, \"scores\": [1, 2]}\n{\"choice\": 0}\n{\"choice\": 0}\n"), "choice",
+      items, moods);
+  CHECK_THAT(odd_choice.notes.at(0), Contains("1 prediction whose score is not the greatest, first ") &&
+                                         Contains("c.jsonl:1; it counts by the choice"));
 }
 
 TEST_CASE("a pipe of predictions is refused, and numbers of items are whole") {
