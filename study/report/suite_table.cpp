@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "run/records/suite_units.h"
+#include "study/statistics/metric.h"
 
 namespace cloze {
 
@@ -18,8 +19,15 @@ using nlohmann::json;
 
 constexpr uint64_t max_summary = uint64_t{64} << 20;
 
+/// A figure of a run.
+struct AnsweredFigure {
+  double value = 0;
+  SuiteMetric metric{};
+  std::string run{};  ///< its folder
+};
+using AnswersBySeed = std::map<int64_t, AnsweredFigure>;
 /// Of one figure, `blimp accuracy %`: arm -> seed -> value.
-using Values = std::map<std::string, std::map<int64_t, double>>;
+using Values = std::map<std::string, AnswersBySeed>;
 
 /// Adds the suites of a run's summary.json.
 void add_answers(const RunResult& run, std::map<std::string, Values>& figures) {
@@ -31,27 +39,47 @@ void add_answers(const RunResult& run, std::map<std::string, Values>& figures) {
   for (const auto& [suite, metrics] : summary["suites"].items())
     for (const auto& [metric, figure] : metrics.items())
       if (figure.is_object() && figure.contains("value") && figure["value"].is_number())
-        figures[suite + " " + metric_words(metric)][run.arm][run.seed] = in_unit(figure["value"].get<double>(), metric);
+        figures[suite + " " + metric_words(metric)][run.arm][run.seed] = {
+            .value = in_unit(figure["value"].get<double>(), metric),
+            .metric = {.suite = suite, .figure = metric},
+            .run = run.folder};
 }
 
-/// The values of an arm and the baseline for the seeds that both have.
-std::pair<std::vector<double>, std::vector<double>> paired(const std::map<int64_t, double>& arm,
-                                                           const std::map<int64_t, double>& baseline) {
-  std::pair<std::vector<double>, std::vector<double>> values;
-  for (const auto& [seed, value] : arm) {
+/// The answers of an arm and the baseline for the seeds that both have.
+std::pair<AnswersBySeed, AnswersBySeed> paired(const AnswersBySeed& arm, const AnswersBySeed& baseline) {
+  std::pair<AnswersBySeed, AnswersBySeed> answers;
+  for (const auto& [seed, figure] : arm) {
     const auto found = baseline.find(seed);
     if (found == baseline.end()) continue;
-    values.first.push_back(value);
-    values.second.push_back(found->second);
+    answers.first.emplace(seed, figure);
+    answers.second.emplace(*found);
   }
-  return values;
+  return answers;
 }
 
 /// The values of an arm, by seed.
-std::vector<double> values_in(const std::map<int64_t, double>& by_seed) {
+std::vector<double> values_in(const AnswersBySeed& by_seed) {
   std::vector<double> values;
-  for (const auto& [seed, value] : by_seed) values.push_back(value);
+  for (const auto& [seed, figure] : by_seed) values.push_back(figure.value);
   return values;
+}
+
+/// What the items of a suite add to the error of a difference; none where a run of an earlier version lacks its sums.
+ExampleError error_of_items(const AnswersBySeed& arm, const AnswersBySeed& baseline) {
+  if (arm.size() < 2) return {};
+  try {
+    std::vector<ExampleLosses> own, others;
+    std::vector<const ExampleLosses*> own_at, others_at;
+    for (const auto& [seed, figure] : arm) own.push_back(value_of(figure.metric, figure.run, "").examples);
+    for (const auto& [seed, figure] : baseline) others.push_back(value_of(figure.metric, figure.run, "").examples);
+    for (size_t i = 0; i < own.size(); ++i) {
+      own_at.push_back(&own[i]);
+      others_at.push_back(&others[i]);
+    }
+    return example_error(own_at, others_at);
+  } catch (const DataError&) {
+    return {};
+  }
 }
 
 /// A row of the table, and the difference that it shows.
@@ -69,10 +97,15 @@ Compared compared(const std::string& figure, const ArmReport& arm, const Values&
   if (arm.name == baseline || !arm.other_budget.empty() || !values.contains(baseline)) return row;
   const auto [own, baselines] = paired(of_arm, values.at(baseline));
   if (own.empty()) return row;
-  row.difference = paired_t_test(own, baselines, rules);
-  row.cells[5] = digits(row.difference->mean, 3);
-  if (const auto& interval = row.difference->t_interval)
-    row.cells[6] = "[" + digits(interval->low, 3) + ", " + digits(interval->high, 3) + "]";
+  row.difference = paired_t_test(values_in(own), values_in(baselines), rules);
+  auto& difference = *row.difference;
+  row.cells[5] = digits(difference.mean, 3);
+  if (difference.seeds < 2) return row;
+  difference.examples = error_of_items(own, baselines);
+  const auto error = error_of(difference);
+  const double reach = error.reach(1 - rules.confidence);
+  difference.p = error.p(difference.mean);
+  row.cells[6] = "[" + digits(difference.mean - reach, 3) + ", " + digits(difference.mean + reach, 3) + "]";
   return row;
 }
 

@@ -1,6 +1,7 @@
 #include "study/report/task_report.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -70,6 +71,11 @@ std::string cell_of(const ArmOnTask& one) {
   return one.unlearned > 0 ? text + " *" : text;
 }
 
+/// Whether a figure is a correlation or an agreement, from -1 on.
+bool may_be_negative(const std::string& figure) {
+  return contains(std::array{"pearson", "spearman", "mcc", "kappa"}, figure);
+}
+
 /// The means over these tasks of the runs that have all of them.
 std::vector<double> means_of_runs(const std::vector<const ArmOnTask*>& tasks) {
   std::vector<double> means;
@@ -90,9 +96,16 @@ std::vector<double> means_of_runs(const std::vector<const ArmOnTask*>& tasks) {
 std::string mean_over_tasks(const std::vector<const ArmOnTask*>& tasks) {
   const auto summary = summarize(means_of_runs(tasks));
   if (summary.count == 0 || !std::isfinite(summary.mean)) return "";
-  const auto interval = mean_interval(summary, 0.95);
-  return fixed(summary.mean, 2) +
-         (interval ? concat(" [", fixed(interval->low, 2), ", ", fixed(interval->high, 2), "]") : "");
+  if (summary.count < 2) return fixed(summary.mean, 2);
+  double squares = 0;  // of what the items of each task leave open
+  for (const auto* task : tasks)
+    squares += std::pow(ExampleError{.items = task->items}.reach(0.05) / static_cast<double>(tasks.size()), 2);
+  const auto interval = *mean_interval(summary, 0.95);
+  const double reach = std::hypot(interval.high - summary.mean, std::sqrt(squares));
+  const bool are_shares = std::ranges::none_of(tasks, [](const auto* task) { return may_be_negative(task->figure); });
+  const double low = std::max(are_shares ? 0.0 : -100.0, summary.mean - reach);
+  return concat(fixed(summary.mean, 2), " [", fixed(low, 2), ", ", fixed(std::min(100.0, summary.mean + reach), 2),
+                "]");
 }
 
 /// The recipe of a plan of fine-tunings.
@@ -193,6 +206,7 @@ std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks) {
     if (!is_done) continue;
     const auto outcome = outcome_of(run_path(tasks, run));
     at->figure = outcome.figure;
+    at->items = is_error(outcome.figure) ? 0 : outcome.items;
     at->unlearned += !outcome.learned;
     const auto [row, is_new] =
         row_of.emplace(run.config.init.from + "\n" + job.task + "\n" + arm + changed, at->values.size());
@@ -405,8 +419,8 @@ std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTa
                  : concat("; the search chose ", keys_of_search(tasks.study.tasks), " for each arm and task")));
   if (std::ranges::any_of(arms, [](const ArmOnTask& one) { return one.runs.size() > 1; }))
     notes.emplace_back(
-        "the mean over tasks is of the pretraining runs that have all of them, with Student's 95 % interval over "
-        "these");
+        "the mean over tasks is of the pretraining runs that have all of them; its 95 % interval joins Student's over "
+        "these and what the items of the test parts leave open");
   for (const auto& run : tasks.runs)
     if (const auto status = status_of(tasks, run); failed_by_itself(status) && !status.is_of_failed_source)
       notes.push_back(concat("fine-tuning ", run.arm, "/", run.seed, " failed: ", status.message));

@@ -17,6 +17,7 @@ struct ArmOnTask {
   std::string changed{};                      ///< `changed at step 40 with ...`; empty: nothing was
   std::vector<std::vector<double>> values{};  ///< [runs][fine-tunings], in points where it is no error
   std::vector<std::string> runs{};            ///< [runs], their folders
+  int64_t items = 0;                          ///< of the test part, of which the figure is; 0: it is an error
   int64_t unlearned = 0;                      ///< that are not shown to be better than the floor on the valid part
   double mean() const;                        ///< over runs of the means over their fine-tunings
   int64_t count() const;                      ///< of fine-tunings
@@ -37,8 +38,9 @@ std::string change_of(const std::string& folder, const std::vector<std::string>&
 /// Of a plan of fine-tunings, arm by arm and task by task. Throws DataError as outcome_of.
 std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks);
 
-/// A row an arm, a column a task, with the mean over tasks of the runs that have all of them, with Student's 95 %
-/// interval where there are several, and the average rank among the arms that are not held apart.
+/// A row an arm, a column a task, with the mean over tasks of the runs that have all of them, where there are several
+/// with a 95 % interval that joins Student's over them and what the items leave open (ExampleError), and the average
+/// rank among the arms that are not held apart.
 Table rank_table(const std::vector<ArmOnTask>& arms);
 
 /// A row for each task and arm: fine-tunings, the parts of their spread, and how many did not learn.

@@ -90,6 +90,8 @@ TaskOutcome outcome_of(const std::string& folder) {
   const auto figures = value_at(task, "/test");
   const auto at = figures.find(outcome.figure);
   const auto value = at == figures.end() ? json() : value_at(*at, "/value");
+  const auto count = at == figures.end() ? json() : value_at(*at, "/count");
+  outcome.items = count.is_number_integer() ? count.get<int64_t>() : 0;
   outcome.value = value.is_number() ? points_of(value.get<double>(), outcome.figure) : std::nan("");
   outcome.task = open_prepared_task(folder + "/" + task_folder).task.config.task;
   return outcome;

@@ -17,6 +17,7 @@ struct TaskOutcome {
   std::string task{};
   std::string figure{};  ///< that which chose its best step
   double value = 0;      ///< of the test part, in points where it is no error; NaN: it is undefined
+  int64_t items = 0;     ///< what that value is of; 0: not known
   bool learned = true;   ///< better than its floor on the valid part
 };
 

@@ -193,11 +193,20 @@ TEST_CASE("the mean over tasks has an interval over the runs that have all tasks
   const ArmOnTask first{.arm = "a", .task = "t", .figure = "f1", .values = {{1, 3}, {4}, {3}}, .runs = runs};
   ArmOnTask second{.arm = "a", .task = "u", .figure = "f1", .values = {{2}, {5}, {0}}, .runs = {"2", "3", "1"}};
   // Means of runs are 1, 3 and 4: mean 8 / 3, sd 1.5275, and Student's quantile is 4.3027.
-  CHECK(rank_table({first, second}).rows[0][3] == "2.67 [-1.13, 6.46]");
-  second.runs[1] = "4";                                                     // which has not the first task
-  CHECK(rank_table({first, second}).rows[0][3] == "2.00 [-10.71, 14.71]");  // of 1 and 3, the mean as its interval
+  CHECK(rank_table({first, second}).rows[0][3] == "2.67 [0.00, 6.46]");
+  second.runs[1] = "4";                                                   // which has not the first task
+  CHECK(rank_table({first, second}).rows[0][3] == "2.00 [0.00, 14.71]");  // of 1 and 3, the mean as its interval
   second.runs = {"4", "5", "6"};
   CHECK(rank_table({first, second}).rows[0][3].empty());
+}
+
+TEST_CASE("the mean over tasks is no more certain than its items allow, where all runs have it alike") {
+  ArmOnTask one{
+      .arm = "a", .task = "t", .figure = "accuracy", .values = {{100}, {100}}, .runs = {"1", "2"}, .items = 20};
+  CHECK(rank_table({one}).rows[0][2] == "100.00 [83.16, 100.00]");  // Clopper and Pearson's of 20 of 20
+  one.figure = "mcc";
+  one.values = {{0}, {0}};
+  CHECK(rank_table({one}).rows[0][2] == "0.00 [-16.84, 16.84]");
 }
 
 TEST_CASE("an arm that is held apart has no rank, and moves none of the others") {
