@@ -95,13 +95,29 @@ void add_task_figures(CLI::App& verb, TaskFiguresCommand& c) {
       ->check(CLI::IsMember({"text", "markdown", "latex"}))
       ->capture_default_str();
   for (size_t i = before; i < verb.get_options().size(); ++i) verb.get_options()[i]->needs(task);
-  predictions->needs(task);
   for (auto* option : verb.get_options())
-    if (option == task || option->get_needs().count(task) > 0) option->group("Tasks");
+    if (option == task || option == predictions || option->get_needs().count(task) > 0) option->group("Tasks");
+}
+
+/// Refuses what is no task, and no predictions.
+void check_task_figures(const TaskFiguresCommand& c) {
+  for (const auto& file : {c.predictions, c.against}) {
+    if (file.empty()) continue;
+    refuse_declared(file, Declared::nothing, "a file of predictions");
+    require<ConfigError>(kind_of_path(file) != PathKind::run, file, ": is a run, not a file of predictions; name ",
+                         file, "/predictions.jsonl");
+  }
+  require<ConfigError>(!c.task.empty(), "--predictions ", c.predictions,
+                       ": name the task whose items these are for: --task TASK.yaml");
+  require<ConfigError>(
+      !task_file(c.task).empty() || kind_of_path(c.task) != PathKind::run, "--task ", c.task,
+      ": is a run, not a task; name the task file, or print the run's own figures with `cloze evaluate ", c.task, "`");
+  refuse_declared(c.task, Declared::task, "a task");
 }
 
 /// Prints figures of predictions for a part of a task. Throws ConfigError and DataError.
 void print_task_figures(const TaskFiguresCommand& c) {
+  check_task_figures(c);
   if (!c.out.empty()) check_output_file("--confusion", c.out);
   const auto named = task_file(c.task);
   const auto task =
@@ -331,7 +347,7 @@ void add_evaluate(CLI::App& app, Globals& globals) {
   verb->add_flag("--json", command->json, json_help);
   verb->footer(evaluate_footer);
   verb->callback([command, figures, verb, &globals] {
-    if (!figures->task.empty()) {
+    if (!figures->task.empty() || !figures->predictions.empty()) {
       require<ConfigError>(command->runs.empty(), "--predictions are judged without a run; leave out ",
                            command->runs.empty() ? "" : command->runs.front());
       figures->json = command->json;

@@ -83,8 +83,8 @@ void finetune_table(const FinetuneTable& asked, const std::string& program) {
   for (const auto& table : tables)
     if (!json) print_text(to_text(table) + "\n");
   for (const auto& note : notes) log_info("task", note);
-  log_result("task",
-             concat(out, "/table.md, .csv, .tex, .json: ", progress.done, " runs done, ", progress.failed, " failed"));
+  log_result("task", concat(out, "/table.md, .csv, .tex, .json: ", progress.done,
+                            progress.done == 1 ? " run done, " : " runs done, ", progress.failed, " failed"));
   if (json) print_data(json_text(fields) + "\n");
   require<Error>(progress.failed == 0, failed_words(plan, progress.failed),
                  "; mend that, and the same command goes on");

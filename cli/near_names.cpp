@@ -380,6 +380,8 @@ void check_inner_verb(const CLI::App& verb, const char* given, bool asks_for_hel
   const bool is_study = name == "study" && (is_config_file(given) || declared_by(given) == Declared::study);
   require<ConfigError>(!is_study, "'", shortened(given), "' is not a verb of cloze study; ", "`cloze study plan ",
                        shortened(given), "` prints its runs, `cloze study run ", shortened(given), "` trains them");
+  const auto declared = words_on_declared(given);
+  require<ConfigError>(declared.empty(), "'", shortened(given), "' is not a verb of cloze ", name, ", but ", declared);
   const auto near = did_you_mean(given, known);
   fail<ConfigError>("'", shortened(given), "' is not a verb of cloze ", name, near.empty() ? ";" : near,
                     " its verbs: ", list, "; see cloze ", name, " --help");

@@ -500,6 +500,7 @@ void check_tokens_paths(const DataConfig& data) {
 
 void check_text_path(const std::string& path) {
   using enum PathKind;
+  if (kind_of_path(path) == absent) refuse_declared_as<DataError>(path, Declared::nothing, "text");
   refuse_path<DataError>(path,
                          {{tokens, "is prepared text; `cloze pretrain CONFIG --set data.tokens={path}` trains on it"},
                           {run, "is a run, not text; name files of text"},

@@ -263,8 +263,8 @@ std::string test_part(const std::string& task, const TestResult& result) {
     text += concat("The step was chosen by ", first.metric, " ", figure_cell(*result.chosen, first.metric),
                    is_proportion(first.metric) ? " %" : "", " on the valid part.\n");
   if (!result.learned)
-    text += concat("\n**It did not learn**: its ", first.metric, " on the valid part is no better than that of ",
-                   result.floor_name, ".\n");
+    text += concat("\n**It did not learn**: its ", first.metric,
+                   " on the valid part is not shown to be better than that of ", result.floor_name, ".\n");
   else if (first.floor && first.low && first.high && *first.low <= *first.floor && *first.floor <= *first.high)
     text += concat("\nThe interval holds the floor: these items do not show that it is better than ", result.floor_name,
                    ".\n");

@@ -243,7 +243,6 @@ std::string mend_of_type(const ConfigNode& node, bool is_map, const std::string&
   const bool is_set = node.where.starts_with("--set"),
              is_element = path.find_last_not_of("0123456789") == path.rfind('.');
   const auto given = is_set ? path + "=" : "";
-  if (is_map && node.type != Type::scalar) return "";
   if (is_map)
     return "; give " + (is_set && !is_element ? path + ".KEY=VALUE" : "{KEY: VALUE}") + ", with one of its keys";
   if (node.type == Type::scalar) return "; give " + given + "[{KEY: VALUE}], a list of maps";

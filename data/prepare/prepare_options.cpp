@@ -157,6 +157,11 @@ void add_field(PrepareOptions& options, const std::string& given) {
 void check_field(const PrepareOptions& o) {
   using enum TextFormat;
   check_fields(o);
+  const auto is_json = [&](const std::string& file) { return format_of(file, reader_of(o)) == jsonl; };
+  const bool may_be_json = o.format == jsonl || o.format == pairs || (o.format == automatic && any_file(o, is_json));
+  require<ConfigError>(!o.skip_null || may_be_json,
+                       "--skip-null leaves out objects of JSON lines, and none of the text ",
+                       "is JSON lines; leave it out");
   const auto has_columns = [](TextFormat format) { return contains(formats_with_fields, format); };
   if (!o.field || has_columns(o.format)) return;
   const auto has_keys = [&](const std::string& file) {

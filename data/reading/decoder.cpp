@@ -9,6 +9,9 @@ namespace cloze {
 
 struct Decoder::Handle {
   explicit Handle(const std::string& encoding) : converter(iconv_open("UTF-8", encoding.c_str())) {
+    auto plain = encoding;  // iconv has latin1, and Python latin-1, too
+    std::erase_if(plain, [](char c) { return c == '-' || c == '_'; });
+    if (!is_open()) converter = iconv_open("UTF-8", plain.c_str());
     require<ConfigError>(is_open(), "--encoding is '", encoding,
                          "', which is no encoding that is known here; iconv -l lists them: latin1, cp1252, gb18030");
   }

@@ -8,6 +8,8 @@
 #include "core/error.h"
 #include "core/lfs_pointer.h"
 #include "core/spelling.h"
+#include "data/reading/byte_source.h"
+#include "data/reading/text_lines.h"
 
 namespace cloze {
 
@@ -247,6 +249,9 @@ void LineReader::refill() {
     const std::string_view first(buffer_.data(), got);
     require_text(first, name);
     if (lists_ == JsonList::as_objects && begins_as_json_list(first)) list_.emplace();
+    const bool may_be_list = lists_ == JsonList::as_objects && uncompressed_name(name).ends_with(".json");
+    if (may_be_list && without_white_space_around(first) == "[]")
+      throw NotText(name, ": is an empty list of JSON, and has no text; get the file again");
     returns_end_ = rule_ == LoneReturn::ends_line || first.find('\n') == first.npos;
     each_ends_ = rule_ == LoneReturn::ends_line && ends_vary(first);
   }

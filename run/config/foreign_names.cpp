@@ -27,7 +27,10 @@ std::string spelled(const std::string& name) {
 std::string last_part(const std::string& key) { return key.substr(key.find_last_of('.') + 1); }  // npos + 1 is 0
 
 const ForeignName* find_foreign(const std::string& name) {
-  const auto key = spelled(name);
+  auto key = spelled(name);
+  constexpr std::string_view part = "data.mixture.";
+  if (key.starts_with(part) && key.find_first_not_of("0123456789", part.size()) == key.npos)
+    key = concat(part, 0);  // which stands for all
   for (const auto& word : {key, last_part(key)})
     for (const auto& foreign : foreign_names())
       if (word == foreign.name) return &foreign;

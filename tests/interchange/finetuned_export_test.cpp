@@ -146,8 +146,9 @@ TEST_CASE("a card says that a run did not learn, and has no figures of another c
   const auto write = [&] { std::ofstream(run + "/summary.json") << json_text(summary); };
   summary["task"]["learned"] = false;
   write();
-  CHECK_THAT(card(), Contains("**It did not learn**: its accuracy on the valid part is no better than that of "
-                              "majority.\n"));
+  CHECK_THAT(card(),
+             Contains("**It did not learn**: its accuracy on the valid part is not shown to be better than that of "
+                      "majority.\n"));
   summary["task"]["learned"] = true;
   summary["task"]["test"]["accuracy"] = {{"value", 0.55}, {"low", 0.4}, {"high", 0.7}, {"count", 32}};
   write();
