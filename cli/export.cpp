@@ -49,6 +49,10 @@ void add_export(CLI::App& app, Globals& globals) {
     require<ConfigError>(!command->revisions || command->to == "huggingface",
                          "--revisions writes Hugging Face folders, ", "and --to is ", command->to,
                          "; give --to huggingface, or leave out --revisions");
+    require<ConfigError>(
+        command->dtype == "float32" || command->to == "torchscript", "--dtype ", command->dtype,
+        ": a folder of Hugging Face has float32 weights, which from_pretrained turns into others; leave "
+        "it out");
     check_run_path(command->run);
     if (command->to == "torchscript") check_overwritten("--out", command->out);
     command->program = globals.program;

@@ -6,6 +6,7 @@
 #include "cli/finetunings.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
+#include "core/config/leaf_overrides.h"
 #include "core/config/named_config.h"
 #include "core/file.h"
 #include "core/lock.h"
@@ -324,8 +325,11 @@ void add_finetune(CLI::App& app, Globals& globals) {
       "evaluate RUN` shows its figures, `cloze predict RUN FILE` uses it.");
   verb->callback([arguments, &globals] {
     const auto sources = sources_of(*arguments);
+    arguments->set = leaf_overrides(arguments->set);
     refuse_unused(arguments->set);
     arguments->command.command_line = globals.command_line;
+    require<ConfigError>(arguments->jobs == 0 || makes_table(*arguments, sources), "--jobs ", arguments->jobs,
+                         ": several fine-tunings run beside each other, and one is made; leave it out");
     if (makes_table(*arguments, sources))
       finetune_several(*arguments, sources, globals);
     else

@@ -173,6 +173,10 @@ void refuse_ignored_options(const RunConfig& config) {
                         " is ", entry.value, ", which", why_ignored(scope));
     }
   }
+  const auto every = config.evaluation.suite_every;
+  if (every > 0 && config.evaluation.suites.empty())
+    ignored += concat(ignored.empty() ? "" : "\n", "evaluation.suite_every is ", every,
+                      ", and evaluation.suites names none; name one, or leave it out");
   if (!ignored.empty()) throw ConfigError(ignored);
 }
 

@@ -89,6 +89,7 @@ VALUES = {
     "task.metric": ["f1_macro"], "task.scale": ["[0, 20]"],
 }
 # Keys that are tried with a run of their own: they mean nothing for the first that has them, nor for other verbs.
+# Those of the task are tried with a kind that has none of them, too, which has to refuse them.
 OWN = {"optimizer.decay_score_biases": "t5.yaml", "task.data.scheme": "tagging-task.yaml",
        "task.max_answer": "spans-task.yaml", "task.max_question": "spans-task.yaml",
        "task.stride": "classification-task.yaml"}
@@ -256,7 +257,6 @@ class World:
 def fault_of(world, verb, key, value):
     """Why a key does not hold its word; none: a value of it counts, or every one is refused."""
     inner = "mlm." if key.startswith("objectives.0.mlm.") else ""
-    verb = (*verb[:-1], OWN.get(key, verb[-1]))
     beside = WITH.get(key.replace(inner, ""), [])
     beside = tuple(one.replace("objectives.0.", f"objectives.0.{inner}") for one in beside)
     before = world.numbers(verb, beside)
@@ -301,6 +301,10 @@ def main():
             asked += [(verb, k, keys[k]) for k in of_verb
                       if k not in known and not {k, f"{verb[0]} {k}"} & set(NONE) and k.startswith(arguments.only)]
             known.update(keys)
+        asked = [((*verb[:-1], OWN.get(k, verb[-1])), k, value) for verb, k, value in asked]
+        others = ("finetune", "base", "classification-task.yaml")
+        asked += [(others, k, value) for verb, k, value in asked
+                  if k in OWN and verb[-1].endswith("-task.yaml") and verb[-1] != others[-1]]
         asked = [one for one in asked if arguments.verb in ("", one[0][0])]
         faults = [one for one in pool.map(lambda one: fault_of(world, *one), asked) if one]
     for one in faults:

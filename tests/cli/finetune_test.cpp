@@ -705,6 +705,23 @@ TEST_CASE("what fine-tuning and its runs cannot do is refused in a sentence", "[
   check_refused("finetune " + base + " " + w.task + " --set data.max_seq_length=32 --run " + (w.dir / "a"), 2,
                 "--set data.max_seq_length=32: changes nothing of a fine-tuning: the rows are as long as "
                 "task.max_length cuts them; set that");
+  const auto tried = "finetune " + base + " " + w.task + " --run " + (w.dir / "a") + " ";
+  check_refused(tried + "--set 'data={max_seq_length: 32}'", 2,
+                "--set data.max_seq_length=32: changes nothing of a fine-tuning");
+  check_refused(tried + "--set 'evaluation={sequences: 3}'", 2, "--set evaluation.sequences=3: changes nothing of");
+  check_refused(table + " --seeds 2 --set 'train={seeds: {masking: 3}}'", 2,
+                "--set train.seeds.masking=3: changes nothing");
+  check_refused(tried + "--set max_length=32", 2,
+                "--set max_length=32: unknown key 'max_length'; did you mean 'task.max_length'?");
+  check_refused(tried + "--set 'task={metric: f7}'", 2,
+                "'metric' is f7, and the figures of its valid part are accuracy");
+  check_refused(tried + "--jobs 3", 2,
+                "--jobs 3: several fine-tunings run beside each other, and one is made; leave it");
+  const auto resumed = "pretrain --run " + w.run + " --resume --allow-config-change --set ";
+  check_refused(resumed + "data.max_seq_length=8", 2, "--set data.max_seq_length=8: changes nothing of a fine-tuning");
+  check_refused(resumed + "'evaluation={sequences: 3}'", 2, "--set evaluation.sequences=3: changes nothing of");
+  check_refused("pretrain --branch-from " + w.run + " --run " + (w.dir / "a") + " --set evaluation.seed=3", 2,
+                "--set evaluation.seed=3: changes nothing of a fine-tuning");
   check_refused("finetune " + base + " " + w.task + " --set task.metric=f7 --run " + (w.dir / "a"), 2,
                 "'metric' is f7, and the figures of its valid part are accuracy");
   CHECK_FALSE(fs::exists(w.dir / "a"));
