@@ -195,9 +195,9 @@ Table labels_table(const TaskInspection& inspection, const Task& task) {
 /// `train: 12 of 100 first texts cut, 340 of 9,000 tokens`, or nothing.
 void say_cut(const std::string& part, const char* which, const TextCounts& counts, std::string& text) {
   if (counts.cut_texts > 0)
-    text +=
-        concat("  ", part, ": ", counts.cut_texts, " of ", counted(counts.texts, which), " cut, ", counts.cut_tokens,
-               " of ", counted(counts.tokens, "token"), " (", share_of(counts.cut_tokens, counts.tokens), ")\n");
+    text += concat("  ", part, ": ", thousands(counts.cut_texts), " of ", counted(counts.texts, which), " cut, ",
+                   thousands(counts.cut_tokens), " of ", counted(counts.tokens, "token"), " (",
+                   share_of(counts.cut_tokens, counts.tokens), ")\n");
   if (counts.empty > 0) text += concat("  ", part, ": ", counted(counts.empty, which), " without a token\n");
 }
 

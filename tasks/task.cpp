@@ -154,6 +154,24 @@ void note_parted_labels(Task& task) {
                                 "; give a part with `data.valid`"));
 }
 
+/// Notes a valid part of which one answer is right for all items.
+void note_one_answer(Task& task) {
+  const auto kind = task.config.kind;
+  const auto& items = task.valid.items;
+  const auto counts = label_counts(task.valid, task.labels);
+  const bool is_one =
+      kind->has_words
+          ? std::ranges::count(counts, uint64_t{0}) + 1 == std::ssize(counts)
+          : std::ranges::all_of(items, [&](const TaskItem& item) { return item.gold == items.front().gold; });
+  if (!is_one || items.empty()) return;
+  const auto answer = kind->has_words
+                          ? task.labels.names[static_cast<size_t>(std::ranges::max_element(counts) - counts.begin())]
+                          : kind->text_of(items.front().gold, task.labels);
+  task.notes.push_back(
+      concat("valid: '", shortened(kind->shown(answer)), "' is right for all of its ", counted(items.size(), "item"),
+             ", so that nothing is better on it than to predict that; give another with `data.valid`"));
+}
+
 /// Hashes of items and their numbers, sorted.
 using Hashes = std::vector<std::pair<uint64_t, size_t>>;
 
@@ -226,13 +244,13 @@ Task open_task(const std::string& file, const TaskOptions& options) {
   if (has_own_valid && !options.test_only) task.valid = read("valid", data.valid);
   for (auto* part : {&task.train, &task.valid, &task.test}) {
     number_golds(*part, task.config, task.labels, pool);
-    require_known_labels(*part, task.config, task.labels);
+    if (part != &task.train) require_judged(*part, task.train, task.config, task.labels);
     note_unknown_labels(*part);
     task.notes.insert(task.notes.end(), part->notes.begin(), part->notes.end());
   }
   if (lacks_train) {
     task.notes.push_back(concat("there is no training part", data.train.empty() ? "" : ", " + data.train,
-                                ": no floor stands beside the figures",
+                                ": whether it has items of test is not known",
                                 asks_labels_of_train(task.config) ? ", and labels are those of test" : ""));
     return task;
   }
@@ -252,6 +270,7 @@ Task open_task(const std::string& file, const TaskOptions& options) {
                thousands(task.valid.items.size() + task.train.items.size())));
     if (task.config.kind->learns_labels) note_parted_labels(task);
   }
+  note_one_answer(task);
   note_all_doubles(task, has_own_valid);
   return task;
 }

@@ -54,9 +54,9 @@ void number_golds(TaskPart& part, const TaskConfig& config, const TaskLabels& la
 /// Notes the unknown labels of a part, each with its count.
 void note_unknown_labels(TaskPart& part);
 
-/// Throws DataError for a part that is judged most of whose labels are unknown: nothing that is predicted for it can be
-/// right.
-void require_known_labels(const TaskPart& part, const TaskConfig& config, const TaskLabels& labels);
+/// Throws DataError for a part that cannot be judged, by its kind: most of its labels are unknown, or what is right was
+/// held back.
+void require_judged(const TaskPart& part, const TaskPart& train, const TaskConfig& config, const TaskLabels& labels);
 
 /// Weights of the labels in the loss; empty where the task has none. `balanced`: n / (k * count), so that their mean
 /// over the items, or tags, of the training part is 1. Source: scikit-learn, compute_class_weight. Throws ConfigError

@@ -147,6 +147,16 @@ TaskConfig read_task_config(const std::string& file, const std::vector<std::stri
   limits.forbid(tree.find("kind") == nullptr, "'kind' is not given; write one of ",
                 config_detail::rule_words(one_of(task_kind_names())));
   check(config, limits);
+  const auto is_given = [&](const char* key) { return tree.find(key) != nullptr; };
+  for (const auto* key : {"max_question", "max_answer"})
+    limits.forbid(!config.kind->has_answers && is_given(key), "'", key, "' is given, and 'kind' is ", config.kind,
+                  "; spans have questions and answers");
+  const bool has_lists = config.kind->has_sets && config.data.label.size() < 2;
+  limits.forbid(!has_lists && is_given("data.label_separator"), "'data.label_separator' is given, and 'kind' is ",
+                config.kind, config.kind->has_sets ? " with a column for each label" : "",
+                "; cells of several labels have a separator");
+  limits.forbid((config.kind->has_words || config.kind->has_answers) && !config.data.skip_labels.empty(),
+                "'data.skip_labels' is given, and 'kind' is ", config.kind, ", whose items have no label each");
   std::string text;
   for (const auto& sentence : limits.broken()) text += (text.empty() ? "" : "\n") + file + ": " + sentence;
   require<ConfigError>(text.empty(), text);

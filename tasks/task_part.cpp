@@ -70,6 +70,9 @@ class ItemReader {
       part_.may_have_taken_header = record_.reader().may_have_taken_header();
       add_or_leave_out();
     }
+    if (record_.reader().begins_with_numbers())
+      note("the cells of the first line, ", part_.file, ":1, are numbers; if they are names of columns, write ",
+           "`header: true`");
     if (const auto lines = record_.reader().bad(); lines.count > 0)
       note(counted(lines.count, "line"), " left out, first ", lines.first);
     if (missing_.count > 0)
@@ -219,6 +222,9 @@ TaskPart read_part(const TaskConfig& config, const std::string& task_file, const
   part.file = listed(found);
   const auto format = format_of(config, found.front());
   require_fitting(config, format, found.front());
+  const auto& each = config.data.each;
+  require<ConfigError>(each.empty() || format == TaskFormat::jsonl || name == "items", found.front(), ": is read as ",
+                       format, ", and 'data.each' is '", shortened(each), "'; only JSON lines nest");
   const bool is_table = format == TaskFormat::tsv || format == TaskFormat::csv;
   require<ConfigError>(found.size() == 1 || is_table, found.front(), ": is read as ", format,
                        "; only lines of tables stand side by side");

@@ -11,11 +11,11 @@ namespace cloze {
 
 namespace {
 
-/// Whether a cell has a list as Python prints it: `['a', 'b']`, `[1, 0]`.
+/// Whether a cell has a list or a set of texts as Python prints it: `['a', 'b']`.
 bool is_python_list(std::string_view text) {
-  if (!text.starts_with('[') || !text.ends_with(']')) return false;
-  const auto first = past_white_space(text, 1);
-  return first + 1 == text.size() || std::string_view("'\"-0123456789").find(text[first]) != text.npos;
+  const bool is_list = text.starts_with('[') && text.ends_with(']'),
+             is_set = text.starts_with('{') && text.ends_with('}');
+  return (is_list || is_set) && std::string_view("'\"").find(text[past_white_space(text, 1)]) != text.npos;
 }
 
 constexpr uint64_t most_joined_bytes = uint64_t{64} << 20;  // of the text of an item
@@ -174,10 +174,10 @@ int64_t TaskRecord::place(const std::string& written) const {
   return at == places_.end() ? -1 : at->second;
 }
 
-void TaskRecord::refuse_python_list(const std::string& text, const char* remedy) const {
-  if (is_python_list(text) && !is_given(text))
-    fail<DataError>(where(), ": '", shortened(text), "' is a list as Python prints it; ", remedy,
-                    ", or write JSON lines, whose lists are read");
+void TaskRecord::refuse_python_list(const std::string& text, const char* remedy, bool is_list_of_numbers) const {
+  if ((is_list_of_numbers || is_python_list(text)) && !is_given(text))
+    fail<DataError>(where(), ": '", shortened(text), "' is a ", text[0] == '[' ? "list" : "set",
+                    " as Python prints it; ", remedy, ", or write JSON lines, whose lists are read");
 }
 
 void TaskRecord::check_tags(std::vector<std::string> tags, const std::string& place) {

@@ -62,8 +62,8 @@ class TaskRecord {
   /// The place of a candidate by its name in `labels`; -1: none.
   int64_t place(const std::string& written) const;
   bool names_places() const { return !places_.empty(); }
-  /// Throws DataError for a list as Python prints it.
-  void refuse_python_list(const std::string& text, const char* remedy) const;
+  /// Throws DataError for a list or a set as Python prints it: of texts, or one that is said to be of numbers.
+  void refuse_python_list(const std::string& text, const char* remedy, bool is_list_of_numbers = false) const;
   /// Checks tags by their names, which `labels` may give.
   void check_tags(std::vector<std::string> tags, const std::string& place);
 

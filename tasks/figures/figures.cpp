@@ -23,21 +23,6 @@ SquadVersion version_of(const std::vector<TaskItem>& items, SquadVersion named) 
   return std::ranges::any_of(items, is_unanswerable) ? SquadVersion::v2_0 : SquadVersion::v1_1;
 }
 
-/// Why nothing that is predicted for these items says anything: the labels of most are unknown. Empty: it does.
-std::string unjudged_reason(AnyTaskKind kind, const std::vector<TaskItem>& items) {
-  if (!kind->learns_labels) return "";
-  int64_t unknown = 0, all = 0;
-  const auto count = [&](int64_t id) {
-    unknown += id == unknown_label;
-    ++all;
-  };
-  for (const auto& item : items) {
-    if (item.gold.form == AnswerForm::label) count(item.gold.label);
-    std::ranges::for_each(item.gold.labels, count);
-  }
-  return 2 * unknown > all ? concat(unknown, " of ", all, " labels are none that the training part has") : "";
-}
-
 /// Items and predictions that fit each other.
 ScoredItems checked(AnyTaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
                     const std::vector<TaskPrediction>& predictions, const MetricOptions& options) {
@@ -46,7 +31,7 @@ ScoredItems checked(AnyTaskKind kind, const std::vector<TaskItem>& items, const 
                      items.size(), " items; each item has one");
   ScoredItems scored{.kind = kind, .labels = &labels, .options = &options};
   scored.squad = version_of(items, options.squad);
-  scored.unjudged = unjudged_reason(kind, items);
+  scored.unjudged = kind->unjudged(items, {});
   for (size_t i = 0; i < items.size(); ++i) {
     kind->check_prediction(items[i], predictions[i], labels.size());
     scored.items.push_back(&items[i]);

@@ -87,6 +87,7 @@ class TableRecords final : public RecordReader {
   uint64_t line() const override { return tables_.front().line(); }
   BadRecords bad() const override { return bad_; }
   bool may_have_taken_header() const override { return !names_columns_; }
+  bool begins_with_numbers() const override { return !names_columns_ && begins_with_numbers_; }
 
  private:
   /// Counts a line with another number of cells. Throws DataError where none is to be left out.
@@ -134,6 +135,7 @@ class TableRecords final : public RecordReader {
     if (!read()) return false;
     count_ = line_.size();
     if (has_numbers_for_names()) names_columns_ = true;
+    begins_with_numbers_ = has_other_numbers();
     if (names_columns_)
       for (auto& name : line_) name = without_white_space_around(name);
     for (const auto& column : source_.columns) columns_.push_back(find(column));
@@ -151,6 +153,14 @@ class TableRecords final : public RecordReader {
     return true;
   }
 
+  bool has_other_numbers() const {
+    auto cells = line_;
+    std::ranges::sort(cells);
+    const auto is_number = [&](std::string_view cell) { return column_position(std::string(cell)).has_value(); };
+    return cells.size() > 1 && std::ranges::all_of(cells, is_number) &&
+           std::ranges::adjacent_find(cells) == cells.end();
+  }
+
   std::optional<size_t> find(const ColumnName& column) const {
     if (names_columns_)
       if (const auto named = find_column(line_, column.name, where())) return named;
@@ -159,8 +169,10 @@ class TableRecords final : public RecordReader {
     if (position && *position >= -size && *position < size)
       return static_cast<size_t>(*position < 0 ? *position + size : *position);
     if (column.is_optional) return std::nullopt;
+    const auto is_this = [&](std::string_view cell) { return cell == column.name; };
     require<DataError>(!position, where(), ": has ", counted(count_, "cell"), ", none at position ", column.name,
-                       "; positions count from 0");
+                       "; positions count from 0",
+                       std::ranges::any_of(line_, is_this) ? "; if this is a line of names, write `header: true`" : "");
     const std::vector<std::string> names(line_.begin(), line_.end());
     const auto near = did_you_mean(column.name, names);
     fail<DataError>(where(), ": no column is named '", shortened(column.name), "'",
@@ -172,6 +184,7 @@ class TableRecords final : public RecordReader {
   RecordSource source_;
   std::vector<TableFile> tables_;
   bool names_columns_ = false;
+  bool begins_with_numbers_ = false;
   bool holds_first_ = false;  // the first line was read to count its cells, and is a record
   size_t count_ = 0;
   std::vector<std::optional<size_t>> columns_;

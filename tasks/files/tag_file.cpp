@@ -109,6 +109,23 @@ size_t columns_of_words(const std::string& file) {
   return 0;
 }
 
+/// The tags in a file, without those of lines that may be comments.
+std::set<std::string> tags_of_words(const std::string& file, int64_t position, size_t columns) {
+  std::set<std::string> tags;
+  LineReader lines(file);
+  std::vector<std::string_view> cells;
+  bool is_inside = false;
+  for (std::string_view line; lines.next(line);) {
+    const bool is_word = !ends_sentence(line) && (is_inside || line[0] != '#');
+    is_inside = is_word;
+    if (!is_word) continue;
+    split_columns(line, cells);
+    const auto at = position < 0 ? position + std::ssize(cells) : position;
+    if (cells.size() == columns) tags.emplace(without_white_space_around(cells[static_cast<size_t>(at)]));
+  }
+  return tags;
+}
+
 }  // namespace
 
 TagFile::TagFile(const std::string& file, const TaskDataConfig& data, TaskFormat format, bool needs_tags)
@@ -140,11 +157,20 @@ bool TagFile::has_tags() const {
   return needs_tags_ || (tag >= 0 && tag < size && tag != from_first(word_));
 }
 
-/// Whether a line before the words of a sentence is no word: with other columns than words have, or `# KEY = VALUE`.
-bool TagFile::is_comment(std::string_view line) const {
+/// Whether a line before the words of a sentence is no word: with other columns than words have, `# KEY = VALUE`, or
+/// what would be its tag is none.
+bool TagFile::is_comment(std::string_view line) {
   if (line[0] != '#') return false;
   const auto is_sign = [&](size_t i) { return i < cells_.size() && cells_[i] == "="; };
-  return is_conllu_ || cells_.size() != count_ || is_sign(1) || is_sign(2);
+  if (is_conllu_ || cells_.size() != count_ || is_sign(1) || is_sign(2)) return true;
+  return has_tags() && !is_tag_of_words(std::string(without_white_space_around(cell(tag_))));
+}
+
+/// Whether another word has a tag, of those that begin with `#` only within sentences; or it marks a phrase: `B-x`.
+bool TagFile::is_tag_of_words(const std::string& text) {
+  if (text.size() > 2 && text[1] == '-') return true;
+  if (!tags_) tags_ = tags_of_words(lines_.name, tag_, count_);
+  return tags_->contains(text);
 }
 
 /// Adds the word of a line; false for a line that has none.

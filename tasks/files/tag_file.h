@@ -1,6 +1,8 @@
 #pragma once
 // Sentences of files with a word a line: CoNLL's columns and CoNLL-U.
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,7 +19,8 @@ struct TaggedSentence {
 
 /// Sentences between empty lines, of which lines of white space are some; `-DOCSTART-`, which marks documents, is no
 /// sentence. Nor are comments before a sentence: lines that begin with `#` and have other columns than words, or are
-/// `# KEY = VALUE`. In CoNLL-U words of several (`3-4`) and those that are not there (`8.1`) are none, too.
+/// `# KEY = VALUE`, or whose last column is no tag that another word has. In CoNLL-U words of several (`3-4`) and those
+/// that are not there (`8.1`) are none, too.
 class TagFile {
  public:
   /// Columns by position, those of CoNLL-U also by name (`form`, `upos`). An empty one is the usual: the first or
@@ -33,7 +36,8 @@ class TagFile {
 
  private:
   bool add(std::string_view line, TaggedSentence& sentence);
-  bool is_comment(std::string_view line) const;
+  bool is_comment(std::string_view line);
+  bool is_tag_of_words(const std::string& text);
   std::string_view cell(int64_t position) const;
   bool has_tags() const;
 
@@ -43,6 +47,7 @@ class TagFile {
   std::vector<std::string_view> cells_;
   size_t count_ = 0;  // of the cells of a word
   BadRecords comments_{};
+  std::optional<std::set<std::string>> tags_{};  // of words that are no comments, read where one may be
 };
 
 /// Tags that mark no whole phrase, among those of one sentence after another.

@@ -121,6 +121,18 @@ bool TaskKindRules::gold_fits(const TaskItem& item, int64_t labels) const {
   return !has_ids || std::ranges::all_of(ids_of(item.gold, form), [&](int64_t id) { return is_label_id(id, labels); });
 }
 
+std::string TaskKindRules::unjudged(const std::vector<TaskItem>& items, const std::vector<TaskItem>&) const {
+  int64_t unknown = 0, all = 0;
+  for (const auto& item : items) {
+    if (!learns_labels || !item.gold.is_known()) continue;
+    for (const auto id : ids_of(item.gold, form)) {
+      unknown += id == unknown_label;
+      ++all;
+    }
+  }
+  return 2 * unknown > all ? concat(unknown, " of ", all, " labels are none that the training part has") : "";
+}
+
 void TaskKindRules::predict(const TaskItem& item, std::span<const TaskRow>, std::span<const RowLogits> logits,
                             const PredictionSetting&, ItemPrediction& made) const {
   std::vector<double> scores;

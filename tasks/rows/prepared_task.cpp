@@ -406,7 +406,8 @@ std::string cut_note(const std::string& part, const RowCounts& counts) {
   const auto texts = counts.first.texts + counts.second.texts, cut = counts.first.cut_texts + counts.second.cut_texts;
   const auto tokens = counts.first.cut_tokens + counts.second.cut_tokens;
   std::vector<std::string> facts;
-  if (cut > 0) facts.push_back(concat(cut, " of ", counted(texts, "text"), " are cut, by ", counted(tokens, "token")));
+  if (cut > 0)
+    facts.push_back(concat(thousands(cut), " of ", counted(texts, "text"), " are cut, by ", counted(tokens, "token")));
   if (counts.items_in_windows > 0) facts.push_back(counted(counts.items_in_windows, "item") + " in several windows");
   if (counts.words_without_token > 0) facts.push_back(counted(counts.words_without_token, "word") + " without a token");
   if (counts.lost_answers > 0) facts.push_back(counted(counts.lost_answers, "answer") + " that no window has whole");

@@ -216,6 +216,11 @@ TEST_CASE("a choice without candidates, or whose label is none of them, is refus
   CHECK_THAT(fault("why\tx\ty\t\t2"),
              Contains("t.tsv:2: its label is '2', and it has candidates 0 to 1; if they are called"));
   CHECK_THAT(fault("why\tx\ty\t\tA"), Contains("t.tsv:2: its label is 'A'"));
+  CHECK_THAT(fault("why\tx\ty\t\t-1"),
+             Contains("t.tsv:2: its label is '-1', the mark of an answer that is held back, and it has candidates 0 to "
+                      "1; name a file with answers"));
+  CHECK(fault("why\t[0, 3]\t[3, 5]\t\t1") == "");
+  CHECK_THAT(fault("why\t['x', 'y']\tz\t\t1"), Contains("is a list as Python prints it; candidates in a table stand"));
 }
 
 TEST_CASE("words and tags of a sentence go together", "[tasks]") {

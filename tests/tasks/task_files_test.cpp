@@ -336,6 +336,23 @@ TEST_CASE("lists of 0 and 1 have a place for each label that `labels` names", "[
   CHECK(gold_ids(folder.open(yaml + "labels: {\"0\": a, \"1\": b}").train.items[0]) == std::vector<int64_t>{0, 1});
 }
 
+TEST_CASE("cells of 0 and 1 have a place for each label that `labels` names", "[tasks]") {
+  const TaskFolder folder;
+  const std::string yaml =
+      "task: t\nkind: multilabel\ndata: {train: t.tsv, valid: test, test: t.tsv, text: text, label: labels";
+  folder.write("t.tsv", "text\tlabels\none\t1,0,1\ntwo\t0,1,0\nthree\t0,0,0\n");
+  CHECK_THAT(folder.fault(yaml + "}"),
+             Contains("t.tsv:2: has 3 numbers 0 and 1, one in the place of each label; name so "
+                      "many, in this order, with `labels`"));
+  const auto task = folder.open(yaml + "}\nlabels: {joy: joy, fear: fear, anger: anger}");
+  CHECK(gold_ids(task.train.items[0]) == std::vector<int64_t>{0, 2});
+  CHECK(gold_ids(task.train.items[1]) == std::vector<int64_t>{1});
+  CHECK(gold_ids(task.train.items[2]).empty());
+  folder.write("t.tsv", "text\tlabels\none\t1 0\ntwo\t0 1\n");
+  const auto spaced = folder.open(yaml + ", label_separator: \" \"}\nlabels: {joy: joy, fear: fear}");
+  CHECK(gold_ids(spaced.train.items[1]) == std::vector<int64_t>{1});
+}
+
 TEST_CASE("columns of 0 and 1 are labels, in the order in which they are named", "[tasks]") {
   const TaskFolder folder;
   const std::string yaml =
@@ -367,6 +384,17 @@ TEST_CASE("lists as Python prints them are told from labels", "[tasks]") {
                                             "' is a list as Python prints it; write the labels "
                                             "with `label_separator` between them, or write JSON lines"));
   }
+  folder.write("t.tsv", "text\tlabels\none\t{'a', 'c'}\n");
+  CHECK_THAT(folder.fault(yaml), Contains("t.tsv:2: '{'a', 'c'}' is a set as Python prints it; write the labels with"));
+  folder.write("t.tsv", "text\tlabels\none\t0 1\ntwo\t1 0\n");
+  CHECK_THAT(folder.fault(yaml), Contains("t.tsv:2: '0 1' has several numbers 0 and 1, and `label_separator` is ','"));
+  folder.write("t.tsv", "text\tlabel\none\t['a']\ntwo\t['b']\n");
+  CHECK_THAT(folder.fault(mood_task + "data: {train: t.tsv, valid: test, test: t.tsv, text: text, label: label}"),
+             Contains("t.tsv:2: '['a']' is a list as Python prints it; write one label, or `kind: multilabel`"));
+  folder.write("t.csv", "words,tags\n\"['a', 'b']\",\"['O', 'O']\"\n");
+  CHECK_THAT(
+      folder.fault("task: t\nkind: tagging\ndata: {train: t.csv, valid: test, test: t.csv, text: words, label: tags}"),
+      Contains("t.csv: is read as csv, which has no words with tags; write `format: conll`, or lists in JSON lines"));
   folder.write("t.tsv", "text\tlabels\none\t[x], [y]\ntwo\t[x]\n");
   CHECK(folder.open(yaml).labels.names == std::vector<std::string>{"[x]", "[y]"});
 }
@@ -383,7 +411,15 @@ TEST_CASE("a first line of the numbers of columns is one of names", "[tasks]") {
     CHECK_FALSE(task.train.may_have_taken_header);
   }
   folder.write("t.csv", "1,0\n0,1\n");
-  CHECK(folder.open(mood_task + parts).train.items.size() == 2);
+  const auto task = folder.open(mood_task + parts);
+  CHECK(task.train.items.size() == 2);
+  CHECK_THAT(notes_of(task), Contains("train: the cells of the first line, ") &&
+                                 Contains("t.csv:1, are numbers; if they are names of columns, write `header: true`"));
+  folder.write("t.csv", "1,2\na,x\nb,y\n");
+  CHECK_THAT(
+      folder.fault(mood_task + "data: {train: t.csv, valid: test, test: t.csv, text: 1, label: 2}"),
+      Contains("t.csv:1: has 2 cells, none at position 2; positions count from 0; if this is a line of names, write "
+               "`header: true`"));
 }
 
 TEST_CASE("comments of column files are no words, and are counted", "[tasks]") {
@@ -396,6 +432,19 @@ TEST_CASE("comments of column files are no words, and are counted", "[tasks]") {
   CHECK(task.train.items[0].words == std::vector<std::string>{"Ada", "#", "saw"});
   CHECK(task.train.items[1].words == std::vector<std::string>{"#"});
   CHECK_THAT(notes_of(task), Contains("train: 4 lines are comments and no words, first ") && Contains("t.conll:1\n"));
+  folder.write("t.conll", "# newdoc\nAda X\nsaw Y\n\n# 7\n#id: 7\n# X\n#x B-Z\n# 7\n");
+  const auto two = folder.open(tagging);
+  CHECK(two.train.items[0].words == std::vector<std::string>{"Ada", "saw"});
+  CHECK(two.train.items[1].words == std::vector<std::string>{"#", "#x", "#"});
+  CHECK_THAT(notes_of(two), Contains("train: 3 lines are comments and no words, first "));
+}
+
+TEST_CASE("a path of nested lists is refused where the file has none", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("t.tsv", "text\tlabel\na\tx\nb\ty\n");
+  CHECK_THAT(
+      folder.fault(mood_task + "data: {train: t.tsv, valid: test, test: t.tsv, text: text, label: label, each: a.b}"),
+      Contains("t.tsv: is read as tsv, and 'data.each' is 'a.b'; only JSON lines nest"));
 }
 
 TEST_CASE("tags that are numbers are held to their scheme by the names that `labels` gives", "[tasks]") {

@@ -158,7 +158,59 @@ TEST_CASE("a part most of whose labels the training part lacks is refused", "[ta
   CHECK_THAT(notes_of(folder.open(yaml)), Contains("test: 1 label that the training part lacks"));
 }
 
-TEST_CASE("who scores predictions needs no training part, and has then no floor", "[tasks]") {
+TEST_CASE("a part whose answers are held back is refused, whatever its kind", "[tasks]") {
+  const TaskFolder folder;
+  const auto yaml = [](const std::string& kind, const std::string& more) {
+    return "task: t\nkind: " + kind + "\ndata: {train: train.jsonl, valid: train.jsonl, test: test.jsonl, " + more +
+           "}\n";
+  };
+  const auto write = [&](const std::string& train, const std::string& test) {
+    folder.write("train.jsonl", train);
+    folder.write("test.jsonl", test);
+  };
+  const auto numbers = yaml("regression", "text: text, label: score");
+  const std::string two = "{\"text\": \"a\", \"score\": 0}\n{\"text\": \"b\", \"score\": 4.5}\n";
+  write(two, "{\"text\": \"c\", \"score\": -1}\n{\"text\": \"d\", \"score\": -1}\n");
+  CHECK_THAT(folder.fault(numbers),
+             Contains("test.jsonl: 2 of 2 targets are -1, and those of the training part are 0 to 4.5: what is right "
+                      "for test is not given here; name a part whose answers are known"));
+  write(two, "{\"text\": \"c\", \"score\": 4}\n{\"text\": \"d\", \"score\": 4}\n");
+  CHECK(folder.fault(numbers) == "");
+  write(two, "{\"text\": \"c\", \"score\": -1}\n{\"text\": \"d\", \"score\": 5}\n");
+  CHECK(folder.fault(numbers) == "");
+  const auto sets = yaml("multilabel", "text: text, label: labels");
+  const std::string set = "{\"text\": \"a\", \"labels\": [\"x\"]}\n", none = "{\"text\": \"c\", \"labels\": []}\n";
+  write(set + "{\"text\": \"b\", \"labels\": [\"y\"]}\n", none + none);
+  CHECK_THAT(
+      folder.fault(sets),
+      Contains("test.jsonl: no item has a label, of 2, and of the training part 0 of 2 have none: what is right"));
+  write(set + none, none + none);
+  CHECK(folder.fault(sets) == "");
+  const auto questions = yaml("spans", "text: question, second: context, answers: answers");
+  const std::string answered =
+      "{\"question\": \"q\", \"context\": \"the sea\", \"answers\": [{\"text\": \"sea\", \"answer_start\": 4}]}\n";
+  const std::string unanswered = "{\"question\": \"r\", \"context\": \"the sea\", \"answers\": []}\n";
+  write(answered, unanswered + unanswered);
+  CHECK_THAT(folder.fault(questions),
+             Contains("test.jsonl: no question has an answer, of 2, and all of the training part have one"));
+  write(answered + unanswered, unanswered);
+  CHECK(folder.fault(questions) == "");
+}
+
+TEST_CASE("a valid part for which one answer is right is noted", "[tasks]") {
+  const TaskFolder folder;
+  const auto yaml = mood_task + "data: {train: train.tsv, valid: valid.tsv, test: train.tsv, text: text, label: label}";
+  folder.write("train.tsv", numbered_lines(0, 6, {"0", "1"}));
+  folder.write("valid.tsv", numbered_lines(10, 13, {"1"}));
+  CHECK_THAT(
+      notes_of(folder.open(yaml)),
+      Contains("valid: '1' is right for all of its 3 items, so that nothing is better on it than to predict that; "
+               "give another with `data.valid`"));
+  folder.write("valid.tsv", numbered_lines(10, 13, {"0", "1"}));
+  CHECK_THAT(notes_of(folder.open(yaml)), !Contains("is right for all"));
+}
+
+TEST_CASE("who scores predictions needs no training part", "[tasks]") {
   const TaskFolder folder;
   folder.write("test.tsv", numbered_lines(0, 4, {"b", "a"}));
   for (const std::string train : {"train: none.tsv, ", ""}) {
@@ -166,7 +218,8 @@ TEST_CASE("who scores predictions needs no training part, and has then no floor"
     const auto task = folder.open(yaml, {.may_lack_train = true});
     CHECK(label_ids(task.test) == std::vector<int64_t>{1, 0, 1, 0});
     CHECK(task.train.items.empty());
-    CHECK_THAT(notes_of(task), Contains("there is no training part") && Contains("and labels are those of test"));
+    CHECK_THAT(notes_of(task),
+               Contains("there is no training part") && Contains("and labels are those of test") && !Contains("floor"));
   }
 }
 

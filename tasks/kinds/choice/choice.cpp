@@ -63,6 +63,10 @@ struct ChoiceKind final : TaskKindRules {
       if (error != std::errc() || end != text.data() + text.size()) number = -1;
     }
     const auto count = std::ssize(item.candidates);
+    if (text == "-1" && !record.names_places())
+      fail<DataError>(record.where(), ": its label is '-1', the mark of an answer that is held back, and it has ",
+                      "candidates 0 to ", count - 1,
+                      "; name a file with answers, or leave such items out with `skip_labels: [\"-1\"]`");
     if (number < 0 || number >= count)
       fail<DataError>(record.where(), ": its label is '", shortened(text), "', and it has candidates 0 to ", count - 1,
                       "; if they are called otherwise, say so, and where one is called in two ways give both its "

@@ -25,7 +25,9 @@ struct Classification final : TaskKindRules {
                        .has_floor_of_words = true}) {}
 
   bool read_gold(TaskRecord& record, TaskItem& item) const override {
-    item.gold = label_answer(record.number(record.label_text()));
+    const auto& label = record.label_text();
+    record.refuse_python_list(label, "write one label, or `kind: multilabel` with `label_separator` between several");
+    item.gold = label_answer(record.number(label));
     return true;
   }
   std::vector<TaskScorerMaker> scorers(const ScoredItems& scored) const override {

@@ -36,7 +36,7 @@ std::vector<int64_t> labels_of_columns(TaskRecord& record) {
   return numbers;
 }
 
-/// Whether a list has 0 or 1 in the place of each label of `labels`.
+/// Whether parts are 0 or 1 in the place of each label of `labels`.
 bool has_places(const TaskRecord& record, const std::vector<std::string>& list) {
   const bool are_labels =
       list.size() == 2 && std::ranges::all_of(list, [&](const auto& one) { return record.is_given(one); });
@@ -50,33 +50,45 @@ std::vector<int64_t> labels_of_places(TaskRecord& record, const std::vector<std:
   return numbers;
 }
 
-/// The labels of a text with separators between them.
-std::vector<int64_t> labels_of_text(TaskRecord& record, const std::string& text) {
-  std::vector<int64_t> numbers;
-  record.refuse_python_list(text, "write the labels with `label_separator` between them");
+/// Whether a text is a list of numbers as Python prints it.
+bool is_list_of_numbers(std::string_view text) {
+  const bool is_list = text.starts_with('[') && text.ends_with(']');
+  return text == "set()" || (is_list && text.find_first_not_of("[]0123456789-., ") == text.npos);
+}
+
+/// Whether a text is numbers 0 and 1 with spaces between them.
+bool are_flags_with_spaces(std::string_view text) {
+  return text.find(' ') != text.npos && text.find_first_not_of("01 ") == text.npos;
+}
+
+/// The parts of a cell of text, between separators.
+std::vector<std::string> parts_of_text(const TaskRecord& record, const std::string& text) {
+  std::vector<std::string> parts;
   const auto& between = record.config.data.label_separator;
+  record.refuse_python_list(text, "write the labels with `label_separator` between them", is_list_of_numbers(text));
+  if (are_flags_with_spaces(text) && !record.is_given(text) && text.find(between) == text.npos)
+    fail<DataError>(record.where(), ": '", shortened(text), "' has several numbers 0 and 1, and `label_separator` is '",
+                    between, "'; write `label_separator: \" \"`, and name the labels in this order with `labels`");
   for (size_t at = 0; at <= text.size() && !is_blank(text);) {
     const size_t end = std::min(text.find(between, at), text.size());
-    const auto label = without_white_space_around(std::string_view(text).substr(at, end - at));
-    numbers.push_back(record.number(std::string(label)));
+    parts.emplace_back(without_white_space_around(std::string_view(text).substr(at, end - at)));
     at = end + between.size();
   }
-  return numbers;
+  return parts;
 }
 
 std::vector<int64_t> labels_of_cell(TaskRecord& record) {
   std::vector<int64_t> numbers;
   const auto& cell = record.label_cell();
-  if (cell.is_list && has_places(record, cell.texts))
-    numbers = labels_of_places(record, cell.texts);
-  else if (cell.is_list)
-    for (const auto& label : cell.texts) numbers.push_back(record.number(label));
+  const auto parts = cell.is_list ? cell.texts : parts_of_text(record, cell.text);
+  if (has_places(record, parts))
+    numbers = labels_of_places(record, parts);
   else
-    numbers = labels_of_text(record, cell.text);
+    for (const auto& label : parts) numbers.push_back(record.number(label));
   std::sort(numbers.begin(), numbers.end());
   const auto twice = std::adjacent_find(numbers.begin(), numbers.end());
-  if (twice != numbers.end() && cell.is_list && are_flags(cell.texts))
-    fail<DataError>(record.where(), ": has ", cell.texts.size(),
+  if (twice != numbers.end() && are_flags(parts))
+    fail<DataError>(record.where(), ": has ", parts.size(),
                     " numbers 0 and 1, one in the place of each label; name so many, in this order, with `labels`: "
                     "{FIRST: FIRST, SECOND: SECOND}");
   if (twice != numbers.end())
@@ -100,6 +112,15 @@ struct Multilabel final : TaskKindRules {
   bool read_gold(TaskRecord& record, TaskItem& item) const override {
     item.gold = labels_answer(record.label_columns() > 1 ? labels_of_columns(record) : labels_of_cell(record));
     return true;
+  }
+  /// As usual, or none has a label, and of the training part not even a tenth have none.
+  std::string unjudged(const std::vector<TaskItem>& items, const std::vector<TaskItem>& train) const override {
+    const auto has_none = [](const TaskItem& item) { return item.gold.is_known() && item.gold.labels.empty(); };
+    const auto without = std::ranges::count_if(train, has_none);
+    if (items.empty() || 10 * without >= std::ssize(train) || !std::ranges::all_of(items, has_none))
+      return TaskKindRules::unjudged(items, train);
+    return concat("no item has a label, of ", items.size(), ", and of the training part ", without, " of ",
+                  train.size(), " have none");
   }
   bool target_fits(const TaskRow& row, int64_t labels) const override {
     const auto is_flag = [](int64_t has) { return has == 0 || has == 1; };

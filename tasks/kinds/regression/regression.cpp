@@ -1,4 +1,5 @@
 // A number for a text or for a pair of texts.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -58,6 +59,21 @@ struct Regression final : TaskKindRules {
     item.gold = value_answer(target_in(record));
     note_scale(item.gold.value, record);
     return true;
+  }
+  /// Most have one and the same target, which the range of the training part lacks.
+  std::string unjudged(const std::vector<TaskItem>& items, const std::vector<TaskItem>& train) const override {
+    if (items.empty() || train.empty()) return "";
+    std::vector<double> targets;
+    for (const auto& item : items) targets.push_back(item.gold.value);
+    std::ranges::sort(targets);
+    const double middle = targets[targets.size() / 2];
+    const auto same = std::ranges::count(targets, middle);
+    const auto [least, greatest] = std::ranges::minmax(train, {}, [](const TaskItem& item) { return item.gold.value; });
+    const bool is_outside = middle < least.gold.value || middle > greatest.gold.value;
+    if (!is_outside || 2 * same <= std::ssize(targets)) return "";
+    return concat(same, " of ", counted(targets.size(), "target"), " are ", shortest(middle),
+                  ", and those of the training part are ", shortest(least.gold.value), " to ",
+                  shortest(greatest.gold.value));
   }
   void predict(const TaskItem& item, std::span<const TaskRow>, std::span<const RowLogits> logits,
                const PredictionSetting&, ItemPrediction& made) const override {

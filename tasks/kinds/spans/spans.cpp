@@ -62,6 +62,13 @@ struct Spans final : TaskKindRules {
     });
   }
 
+  /// None has an answer, and all of the training part have one.
+  std::string unjudged(const std::vector<TaskItem>& items, const std::vector<TaskItem>& train) const override {
+    const bool has_none = !items.empty() && std::ranges::all_of(items, is_unanswerable);
+    if (!has_none || train.empty() || std::ranges::any_of(train, is_unanswerable)) return "";
+    return concat("no question has an answer, of ", items.size(), ", and all of the training part have one");
+  }
+
   void add_rows(const TaskRowMaker& maker, const TaskItem& item, int64_t number, std::vector<TaskRow>& rows,
                 RowCounts& counts) const override {
     add_context_rows(maker, item, number, rows, counts);

@@ -28,7 +28,7 @@ struct Tagging final : TaskKindRules {
                        .head = "tagging",
                        .files = {.formats = {TaskFormat::conll, TaskFormat::conllu},
                                  .lacking = "words; write conll, conllu or jsonl",
-                                 .lacking_here = "words with tags; write `format: conll`",
+                                 .lacking_here = "words with tags; write `format: conll`, or lists in JSON lines",
                                  .keys = "`text` (the words) and `label` (the tags)"},
                        .has_words = true,
                        .learns_labels = true,
