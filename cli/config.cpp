@@ -4,9 +4,11 @@
 
 #include "cli/paths.h"
 #include "cli/verbs.h"
+#include "core/contains.h"
 #include "core/log.h"
 #include "core/print.h"
 #include "core/text.h"
+#include "models/attention/kinds.h"
 #include "models/families/families.h"
 #include "objectives/kinds.h"
 #include "run/config/load_config.h"
@@ -79,9 +81,7 @@ void for_each_kind(const F& part) {
   const auto each = [&]<class... Kinds>(const std::variant<Kinds...>*) { (part(Kinds{}), ...); };
   each(static_cast<const ModelFamily*>(nullptr));
   each(static_cast<const ObjectiveVariant*>(nullptr));
-  part(WindowAttention{});
-  part(AlternatingAttention{});
-  part(LinformerAttention{});  // performer and bigbird are documented with their models
+  each(static_cast<const AttentionKind*>(nullptr));
 }
 
 /// The documented keys that the kinds of a section have besides those of the default one, as comments of YAML.
@@ -133,7 +133,9 @@ std::string documented(const std::string& kind) {
 
 std::vector<std::string> config_parts() {
   std::vector<std::string> parts{"run", "data", "optimizer", "schedule", "train", "evaluation", "checkpoint"};
-  for_each_kind([&](const auto& config) { parts.emplace_back(config.kind); });
+  for_each_kind([&](const auto& config) {  // performer and bigbird are models first; full attention has no keys
+    if (!contains(parts, config.kind) && !document(config).empty()) parts.emplace_back(config.kind);
+  });
   return parts;
 }
 
@@ -146,7 +148,7 @@ void add_config(CLI::App& app, Globals&) {
   verb->add_option(
       "kind", *kind,
       "run, a model (bert, roberta, ...), an objective (mlm, nsp, ...), an attention (window, alternating, "
-      "linformer), data, optimizer, schedule, train, evaluation, checkpoint; or a key, such as "
+      "...), data, optimizer, schedule, train, evaluation, checkpoint; or a key, such as "
       "optimizer.learning_rate, its end, or what it begins with, such as train.budget");
   verb->add_flag("--markdown", *markdown, "print the reference of all config keys as Markdown tables");
   auto* file = verb->add_option("--resolved", *resolved, "print this YAML config with every key and preset resolved");

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "core/error.h"
-#include "models/attention/config.h"
+#include "models/attention/kinds.h"
 #include "objectives/special_tokens.h"
 #include "run/training_rows.h"
 #include "tasks/rows/epoch_order.h"

@@ -5,7 +5,7 @@
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface_classes.h"
 #include "interchange/huggingface_tasks.h"
-#include "models/attention/config.h"
+#include "models/attention/kinds.h"
 #include "models/stack_parts.h"
 
 namespace cloze {

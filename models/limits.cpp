@@ -1,9 +1,5 @@
 #include "models/stack_parts.h"
 
-#include <algorithm>
-
-#include "models/attention/config.h"
-
 namespace cloze {
 
 namespace {
@@ -41,53 +37,13 @@ void check_prefix(const TransformerConfig& m, const PrefixAttention& prefix, Lim
                 kind_of(m.attention), "; choose that, or set prefix_lm to false");
 }
 
-/// What each kind of attention forbids.
-struct AttentionLimits {
-  const TransformerConfig& model;
-  Limits& limits;
-
-  void operator()(const FullAttention&) const {}
-  void operator()(const PerformerAttention&) const {}
-  void operator()(const BigBirdAttention& kind) const { bidirectional(kind.kind); }
-  void operator()(const LinformerAttention& kind) const {
-    limits.forbid(kind.compressed > model.max_position_embeddings, "model.attention.compressed ", kind.compressed,
-                  " is more than model.max_position_embeddings ", model.max_position_embeddings, "; lower it");
-    bidirectional(kind.kind);
-  }
-  void operator()(const AlternatingAttention& kind) const {
-    const auto& layers = kind.global_layers;
-    const auto last = layers.empty() ? 0 : *std::max_element(layers.begin(), layers.end());
-    limits.forbid(!layers.empty() && last >= model.num_hidden_layers, "model.attention.global_layers names layer ",
-                  last, " of a stack with ", model.num_hidden_layers, ", whose first one is 0; leave it out");
-    bidirectional(kind.kind);
-  }
-  void operator()(const WindowAttention& kind) const {
-    one_or_per_layer("attention_window", kind.attention_window);
-    one_or_per_layer("attention_dilation", kind.attention_dilation);
-    limits.forbid(kind.dilated_heads > model.num_attention_heads, "model.attention.dilated_heads ", kind.dilated_heads,
-                  " is more than model.num_attention_heads ", model.num_attention_heads, "; lower it");
-    bidirectional(kind.kind);
-  }
-
- private:
-  void bidirectional(const char* kind) const {
-    limits.forbid(model.is_decoder(), "model.attention of kind ", kind,
-                  " is bidirectional; set model.architecture: encoder, or choose kind: full or performer");
-  }
-  void one_or_per_layer(const char* name, const std::vector<int64_t>& list) const {
-    const auto count = static_cast<int64_t>(list.size());
-    limits.forbid(count != 1 && count != model.num_hidden_layers, "model.attention.", name, " has ", count,
-                  " values for ", model.num_hidden_layers, " layers; give one value, or one per layer");
-  }
-};
-
 }  // namespace
 
 void check_limits(const TransformerConfig& model, const StackParts& parts, Limits& limits) {
   check_sizes(model, parts.sharing, limits);
   check_positions(model, parts.prefix, limits);
   check_prefix(model, parts.prefix, limits);
-  std::visit(AttentionLimits{model, limits}, *model.attention);
+  check_attention(model, model.num_hidden_layers, model.is_decoder(), limits);
 }
 
 }  // namespace cloze

@@ -1,5 +1,5 @@
 #include "core/error.h"
-#include "models/attention/config.h"
+#include "models/attention/kinds.h"
 #include "models/backbone.h"
 #include "models/embeddings.h"
 #include "models/initialization.h"

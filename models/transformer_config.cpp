@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/attention/config.h"
+#include "models/attention/kinds.h"
 #include "models/encoder_decoder_config.h"
 #include "models/two_stream_config.h"
 
@@ -15,15 +15,11 @@ double number(int64_t n) { return static_cast<double>(n); }
 
 /// Weights of the matrices of `blocks` blocks.
 double weights_of_blocks(const StackConfig& c, int64_t blocks) {
-  const double width = number(c.hidden_size), heads = number(c.heads_width()),
-               positions = number(c.max_position_embeddings);
+  const double width = number(c.hidden_size), heads = number(c.heads_width());
   double sum = 4 * width * heads + (c.feed_forward == FeedForward::gated ? 3 : 2) * width * number(c.intermediate_size);
   if (c.cross_attention) sum += 4 * width * heads;
   sum += number(vectors_of(c.positions, c.max_position_embeddings)) * number(c.head_width());
-  if (const auto* projected = std::get_if<LinformerAttention>(&*c.attention))
-    sum +=
-        (projected->shared_kv_compressed ? 1 : 2) * std::floor(positions / number(projected->compressed)) * positions;
-  return number(blocks) * sum;
+  return number(blocks) * (sum + weights_of_attention(c));
 }
 
 /// The table of positions.

@@ -26,30 +26,13 @@ const Kind* first_of(const Objectives& objectives) {
   return nullptr;
 }
 
-#define CLOZE_FUNCTIONS_OF(Kind)                         \
-  template Boxed<ObjectiveVariant>::Boxed(Kind);         \
-  template ObjectiveConfig default_objective<Kind>();    \
-  template const Kind* as<Kind>(const ObjectiveConfig&); \
-  template const Kind* first_of<Kind>(const Objectives&)
-CLOZE_FUNCTIONS_OF(MlmConfig);
-CLOZE_FUNCTIONS_OF(NspConfig);
-CLOZE_FUNCTIONS_OF(SopConfig);
-CLOZE_FUNCTIONS_OF(RtdConfig);
-CLOZE_FUNCTIONS_OF(SboConfig);
-CLOZE_FUNCTIONS_OF(ClmConfig);
-CLOZE_FUNCTIONS_OF(SpanCorruptionConfig);
-CLOZE_FUNCTIONS_OF(DenoisingConfig);
-CLOZE_FUNCTIONS_OF(GapSentencesConfig);
-CLOZE_FUNCTIONS_OF(PairsConfig);
-CLOZE_FUNCTIONS_OF(PlmConfig);
-CLOZE_FUNCTIONS_OF(MntpConfig);
-CLOZE_FUNCTIONS_OF(ClassificationConfig);
-CLOZE_FUNCTIONS_OF(MultilabelConfig);
-CLOZE_FUNCTIONS_OF(RegressionConfig);
-CLOZE_FUNCTIONS_OF(TaggingConfig);
-CLOZE_FUNCTIONS_OF(SpansConfig);
-CLOZE_FUNCTIONS_OF(ChoiceConfig);
-#undef CLOZE_FUNCTIONS_OF
+/// What is declared of any kind, compiled for each.
+template <class... Kinds>
+constexpr auto for_objectives(const std::variant<Kinds...>* each) {
+  return std::tuple{makers_of<ObjectiveVariant>(each), &default_objective<Kinds>...,
+                    static_cast<const Kinds* (*)(const ObjectiveConfig&)>(&as<Kinds>)..., &first_of<Kinds>...};
+}
+[[gnu::used]] const auto functions_of_objectives = for_objectives(static_cast<const ObjectiveVariant*>(nullptr));
 
 Objectives default_objectives() { return {MlmConfig{}, NspConfig{}}; }
 

@@ -10,11 +10,18 @@ namespace cloze {
 template <class T>
 concept HasKind = requires { T::kind; };
 
+template <class T>
+class Boxed;
+
+/// A Boxed<T> of one of its kinds.
+template <class T, HasKind Kind>
+Boxed<T> boxed(Kind kind);
+
 /// A value of type T, copied with its holder, of which a header has to know no more than the name: a config that holds
 /// one of many kinds reaches the files that name these kinds, and no other file is compiled again when one changes.
 /// A header that declares such a type says `extern template class Boxed<T>`; its source includes core/config/boxed.inc
-/// and says `template class Boxed<T>`, and `template Boxed<T>::Boxed(Kind)` for each kind. Moved from, it can be
-/// assigned to and destroyed only.
+/// and says `template class Boxed<T>`, and holds makers_of the variant of its kinds. Moved from, it can be assigned
+/// to and destroyed only.
 template <class T>
 class Boxed {
  public:
@@ -26,7 +33,7 @@ class Boxed {
   ~Boxed();
   /// Made of one of its kinds.
   template <HasKind Kind>
-  Boxed(Kind kind);
+  Boxed(Kind kind) : Boxed(boxed<T>(std::move(kind))) {}
   const T& operator*() const { return *value_; }
   T& operator*() { return *value_; }
 

@@ -7,7 +7,7 @@
 #include "interchange/huggingface_tasks.h"
 #include "interchange/interchange.h"
 #include "interchange/parity/parity_case.h"
-#include "models/attention/config.h"
+#include "models/attention/kinds.h"
 #include "objectives/task_heads/task_heads.h"
 
 namespace cloze {

@@ -6,7 +6,7 @@
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface/json_file.h"
 #include "interchange/parity/parity_case.h"
-#include "models/attention/config.h"
+#include "models/attention/kinds.h"
 #include "objectives/task_heads/class_positions.h"
 
 namespace cloze {

@@ -1,6 +1,6 @@
 // TorchScript of encoders and two-stream networks: forward, without Cloze or Python.
 #include "interchange/torchscript/torchscript_parts.h"
-#include "models/attention/config.h"
+#include "models/attention/kinds.h"
 #include "objectives/task_heads/published_heads.h"
 
 namespace cloze {

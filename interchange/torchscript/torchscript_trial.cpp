@@ -9,7 +9,7 @@
 #include "inference/generation/generate.h"
 #include "interchange/interchange.h"
 #include "interchange/torchscript/torchscript_parts.h"
-#include "models/attention/config.h"
+#include "models/attention/kinds.h"
 
 namespace cloze {
 

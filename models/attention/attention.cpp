@@ -1,41 +1,9 @@
 // The attention layer that a config names.
 #include "core/error.h"
-#include "models/attention/config.h"
+#include "models/attention/kinds.h"
 #include "models/attention/attention.h"
 
 namespace cloze {
-
-namespace {
-
-struct Make {
-  const AttentionSizes& config;
-  int64_t layer;
-  PositionScheme& positions;
-  std::shared_ptr<Attention> operator()(const FullAttention&) const {
-    return make_full_attention(config, {}, positions);
-  }
-  std::shared_ptr<Attention> operator()(const WindowAttention& kind) const {
-    return make_window_attention(kind, config, layer);
-  }
-  std::shared_ptr<Attention> operator()(const AlternatingAttention& kind) const {
-    const bool global = kind.is_global(layer);
-    return make_full_attention(
-        config,
-        {.window = global ? -1 : kind.window(), .rope_theta = global ? kind.global_rope_theta : kind.local_rope_theta},
-        positions);
-  }
-  std::shared_ptr<Attention> operator()(const PerformerAttention& kind) const {
-    return make_performer_attention(kind, config);
-  }
-  std::shared_ptr<Attention> operator()(const LinformerAttention& kind) const {
-    return make_linformer_attention(kind, config);
-  }
-  std::shared_ptr<Attention> operator()(const BigBirdAttention& kind) const {
-    return make_bigbird_attention(kind, config, layer);
-  }
-};
-
-}  // namespace
 
 Tensor Attention::mix_cached(const Tensor&, Tensor&, const AttentionContext&) {
   fail<ConfigError>(
@@ -52,7 +20,7 @@ std::shared_ptr<Attention> make_attention(const AttentionSizes& config, int64_t 
                        " needs attention of kind ", attention_for(relative), "; choose that");
   require<ConfigError>(!facts_of(relative).even_heads || config.head_width() % 2 == 0, "heads of width ",
                        config.head_width(), " are odd, and rotary positions rotate pairs; choose an even width");
-  return std::visit(Make{config, layer, positions}, *config.attention);
+  return std::visit([&](const auto& kind) { return kind.make(config, layer, positions); }, *config.attention);
 }
 
 }  // namespace cloze

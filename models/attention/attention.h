@@ -8,11 +8,6 @@
 
 namespace cloze {
 
-struct BigBirdAttention;
-struct LinformerAttention;
-struct PerformerAttention;
-struct WindowAttention;
-
 /// Multi-head self-attention. Queries, keys and values come from one fused projection: rows of `qkv.weight` are Q, then
 /// K, then V. The output projection belongs to the layer, but the block applies it, fused with dropout, residual and
 /// norm.
@@ -81,15 +76,9 @@ struct AttentionReach {
   int64_t window = -1;    ///< keys on either side that a query attends to; -1: all
   double rope_theta = 0;  ///< base of rotary positions; 0: that of the stack
 };
-/// Over all keys or in a window.
+/// Attention over all keys or in a window.
 std::shared_ptr<Attention> make_full_attention(const AttentionSizes& config, const AttentionReach& reach,
                                                PositionScheme& positions);
-std::shared_ptr<Attention> make_window_attention(const WindowAttention& kind, const AttentionSizes& config,
-                                                 int64_t layer);
-std::shared_ptr<Attention> make_performer_attention(const PerformerAttention& kind, const AttentionSizes& config);
-std::shared_ptr<Attention> make_linformer_attention(const LinformerAttention& kind, const AttentionSizes& config);
-std::shared_ptr<Attention> make_bigbird_attention(const BigBirdAttention& kind, const AttentionSizes& config,
-                                                  int64_t layer);
 
 using plain::heads_of;
 using plain::masked_softmax;

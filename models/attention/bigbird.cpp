@@ -1,9 +1,10 @@
+#include "models/attention/bigbird.h"
+
 #include <cmath>
 
 #include "core/random.h"
 #include "core/tensor/plain.h"
 #include "models/attention/attention.h"
-#include "models/attention/config.h"
 
 namespace cloze {
 
@@ -131,9 +132,8 @@ struct BigBirdAttentionLayer final : Attention {
 
 }  // namespace
 
-std::shared_ptr<Attention> make_bigbird_attention(const BigBirdAttention& kind, const AttentionSizes& config,
-                                                  int64_t layer) {
-  return std::make_shared<BigBirdAttentionLayer>(kind, config, layer);
+std::shared_ptr<Attention> BigBirdAttention::make(const AttentionSizes& sizes, int64_t layer, PositionScheme&) const {
+  return std::make_shared<BigBirdAttentionLayer>(*this, sizes, layer);
 }
 
 }  // namespace cloze

@@ -1,3 +1,5 @@
+#include "models/attention/full.h"
+
 #include <cmath>
 #include <limits>
 
@@ -89,6 +91,10 @@ struct FullAttentionLayer final : Attention {
 std::shared_ptr<Attention> make_full_attention(const AttentionSizes& config, const AttentionReach& reach,
                                                PositionScheme& positions) {
   return std::make_shared<FullAttentionLayer>(config, reach, positions);
+}
+
+std::shared_ptr<Attention> FullAttention::make(const AttentionSizes& sizes, int64_t, PositionScheme& positions) const {
+  return make_full_attention(sizes, {}, positions);
 }
 
 }  // namespace cloze

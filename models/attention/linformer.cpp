@@ -1,8 +1,9 @@
+#include "models/attention/linformer.h"
+
 #include <cmath>
 
 #include "core/tensor/plain.h"
 #include "models/attention/attention.h"
-#include "models/attention/config.h"
 
 namespace cloze {
 
@@ -55,8 +56,8 @@ struct LinformerAttentionLayer final : Attention {
 
 }  // namespace
 
-std::shared_ptr<Attention> make_linformer_attention(const LinformerAttention& kind, const AttentionSizes& config) {
-  return std::make_shared<LinformerAttentionLayer>(kind, config);
+std::shared_ptr<Attention> LinformerAttention::make(const AttentionSizes& sizes, int64_t, PositionScheme&) const {
+  return std::make_shared<LinformerAttentionLayer>(*this, sizes);
 }
 
 }  // namespace cloze

@@ -1,6 +1,7 @@
+#include "models/attention/performer.h"
+
 #include "core/tensor/param.h"
 #include "models/attention/attention.h"
-#include "models/attention/config.h"
 
 namespace cloze {
 
@@ -40,8 +41,8 @@ struct PerformerAttentionLayer final : Attention {
 
 }  // namespace
 
-std::shared_ptr<Attention> make_performer_attention(const PerformerAttention& kind, const AttentionSizes& config) {
-  return std::make_shared<PerformerAttentionLayer>(kind, config);
+std::shared_ptr<Attention> PerformerAttention::make(const AttentionSizes& sizes, int64_t, PositionScheme&) const {
+  return std::make_shared<PerformerAttentionLayer>(*this, sizes);
 }
 
 }  // namespace cloze

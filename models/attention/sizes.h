@@ -1,15 +1,19 @@
 #pragma once
 // The sizes and the positions of attention, whatever its kind. Field names are those of Hugging Face's config.json.
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "core/config/boxed.h"
+#include "core/config/config_rule.h"
 #include "models/layers/config.h"
 #include "models/positions/config.h"
 
 namespace cloze {
 
-/// One of the kinds in models/attention/config.h.
+struct Attention;
+struct PositionScheme;
+/// One of the kinds in models/attention/kinds.h.
 struct AttentionKind;
 extern template class Boxed<AttentionKind>;
 using AttentionConfig = Boxed<AttentionKind>;
@@ -27,6 +31,12 @@ bool computes(const AttentionConfig& attention, const RelativePositions& relativ
 std::string attention_for(const RelativePositions& relative);
 /// With these positions, the attention takes rows without their padding (AttentionContext::unpadded).
 bool takes_unpadded_rows(const AttentionConfig& attention, const RelativePositions& relative);
+
+struct AttentionSizes;
+/// What its kind forbids in a stack of so many layers.
+void check_attention(const AttentionSizes& sizes, int64_t layers, bool is_decoder, Limits& limits);
+/// The weights that its kind adds to the projections of a block.
+double weights_of_attention(const AttentionSizes& sizes);
 
 /// Sizes and options of the attention in every layer of a stack. A stack has its LayerSizes once, as a stack and as a
 /// backbone.

@@ -1,8 +1,9 @@
+#include "models/attention/window.h"
+
 #include <cmath>
 
 #include "core/error.h"
 #include "models/attention/attention.h"
-#include "models/attention/config.h"
 
 namespace cloze {
 
@@ -94,9 +95,8 @@ struct WindowAttentionLayer final : Attention {
 
 }  // namespace
 
-std::shared_ptr<Attention> make_window_attention(const WindowAttention& kind, const AttentionSizes& config,
-                                                 int64_t layer) {
-  return std::make_shared<WindowAttentionLayer>(kind, config, layer);
+std::shared_ptr<Attention> WindowAttention::make(const AttentionSizes& sizes, int64_t layer, PositionScheme&) const {
+  return std::make_shared<WindowAttentionLayer>(*this, sizes, layer);
 }
 
 }  // namespace cloze

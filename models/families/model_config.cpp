@@ -31,27 +31,14 @@ const Base* as(const ModelConfig& model) {
       },
       *model);
 }
-#define CLOZE_FUNCTIONS_OF(Family)            \
-  template Boxed<ModelFamily>::Boxed(Family); \
-  template const Family* as<Family>(const ModelConfig&)
-CLOZE_FUNCTIONS_OF(BertConfig);
-CLOZE_FUNCTIONS_OF(RobertaConfig);
-CLOZE_FUNCTIONS_OF(AlbertConfig);
-CLOZE_FUNCTIONS_OF(ElectraConfig);
-CLOZE_FUNCTIONS_OF(DistilBertConfig);
-CLOZE_FUNCTIONS_OF(LongformerConfig);
-CLOZE_FUNCTIONS_OF(BigBirdConfig);
-CLOZE_FUNCTIONS_OF(PerformerConfig);
-CLOZE_FUNCTIONS_OF(ModernBertConfig);
-CLOZE_FUNCTIONS_OF(Gpt2Config);
-CLOZE_FUNCTIONS_OF(T5Config);
-CLOZE_FUNCTIONS_OF(BartConfig);
-CLOZE_FUNCTIONS_OF(MBartConfig);
-CLOZE_FUNCTIONS_OF(PegasusConfig);
-CLOZE_FUNCTIONS_OF(VaswaniConfig);
-CLOZE_FUNCTIONS_OF(XlnetConfig);
-CLOZE_FUNCTIONS_OF(LstmConfig);
-#undef CLOZE_FUNCTIONS_OF
+
+/// What is declared of any family, compiled for each.
+template <class... Families>
+constexpr auto for_families(const std::variant<Families...>* each) {
+  return std::tuple{makers_of<ModelFamily>(each),
+                    static_cast<const Families* (*)(const ModelConfig&)>(&as<Families>)...};
+}
+[[gnu::used]] const auto functions_of_families = for_families(static_cast<const ModelFamily*>(nullptr));
 template const TransformerConfig* as<TransformerConfig>(const ModelConfig&);
 template const RecurrentConfig* as<RecurrentConfig>(const ModelConfig&);
 template const EncoderDecoderConfig* as<EncoderDecoderConfig>(const ModelConfig&);

@@ -1,5 +1,5 @@
 #pragma once
-#include "models/attention/config.h"
+#include "models/attention/kinds.h"
 #include "models/transformer_config.h"
 
 namespace cloze {

@@ -6,7 +6,7 @@ usage: build.py [BUILD] [--units HEADER...]
 BUILD    a build folder, whose ninja log is read. Seconds are of the wall from a unit's start to its end: with as many
          jobs as idle cores they are processor seconds.
 HEADER   a header, of which the `#include` lines say how many units a change compiles again, each source being one;
-         default: objectives/mlm/mlm.h models/attention/config.h models/transformer_config.h run/config/config.h core/error.h
+         default: objectives/mlm/mlm.h models/attention/kinds.h models/transformer_config.h run/config/config.h core/error.h
 """
 import argparse
 import collections
@@ -15,7 +15,7 @@ import subprocess
 from pathlib import Path
 
 root = Path(__file__).resolve().parents[2]
-HEADERS = ("objectives/mlm/mlm.h", "models/attention/config.h", "models/transformer_config.h", "run/config/config.h", "core/error.h")
+HEADERS = ("objectives/mlm/mlm.h", "models/attention/kinds.h", "models/transformer_config.h", "run/config/config.h", "core/error.h")
 
 
 def entries(build):

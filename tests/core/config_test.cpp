@@ -6,7 +6,7 @@
 #include "core/config/leaf_overrides.h"
 #include "core/config/named_config.h"
 #include "core/text.h"
-#include "models/attention/config.h"
+#include "models/attention/kinds.h"
 #include "models/families/bert.h"
 #include "objectives/rtd/rtd.h"
 #include "objectives/nsp_sop/nsp_sop.h"

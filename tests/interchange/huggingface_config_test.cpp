@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "models/attention/config.h"
+#include "models/attention/kinds.h"
 #include "models/encoder_decoder_config.h"
 #include "tests/support/catch.h"
 

@@ -9,7 +9,7 @@
 #include "core/spelling.h"
 #include "core/tensor/ops.h"
 #include "core/tensor/safetensors.h"
-#include "models/attention/config.h"
+#include "models/attention/kinds.h"
 #include "models/families/gpt2.h"
 #include "models/families/t5.h"
 #include "objectives/clm/clm.h"

@@ -1,7 +1,7 @@
 #include <set>
 
 #include "models/attention/attention.h"
-#include "models/attention/config.h"
+#include "models/attention/kinds.h"
 #include "models/transformer_config.h"
 #include "tests/support/catch.h"
 #include "tests/support/counted.h"

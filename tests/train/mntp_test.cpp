@@ -1,7 +1,7 @@
 // Hybrids of masked and causal prediction: training, evaluation, filling, generation.
 #include "inference/generation/fill.h"
 #include "inference/generation/generate.h"
-#include "models/attention/config.h"
+#include "models/attention/kinds.h"
 #include "models/families/bart.h"
 #include "models/families/gpt2.h"
 #include "models/families/xlnet.h"
