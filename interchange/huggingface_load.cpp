@@ -39,9 +39,7 @@ struct Source {
 };
 
 /// A parameter that a file may lack: it is of a head, or computed.
-bool is_optional(const NamedParam& named) {
-  return !named.name.starts_with("backbone.") || named.name.starts_with("backbone.pooler.") || named.param.fixed();
-}
+bool is_optional(const Param& param) { return param.is_of_head() || param.fixed(); }
 
 /// Copies the tensors of one parameter; false if there are none.
 bool copy_tensors(const ModelConfig& model, const NamedParam& named, Source& source) {
@@ -58,7 +56,7 @@ bool copy_tensors(const ModelConfig& model, const NamedParam& named, Source& sou
   if (!missing.empty()) {
     missing.resize(1);
     missing.insert(missing.end(), aliases.begin(), aliases.end());
-    source.require_lackable(missing, parts.empty() && is_optional(named));
+    source.require_lackable(missing, parts.empty() && is_optional(param));
     return false;
   }
   auto shape = param.value().sizes().vec();

@@ -19,7 +19,7 @@ struct EncoderDecoder final : Backbone {
         decoder_embeddings(
             own("decoder_embeddings", make_embeddings(c, {.word = c.shared_embeddings ? embeddings->word : Param()}))),
         encoder(own("encoder", std::make_shared<Stack>(c, parts))),
-        decoder(own("decoder", std::make_shared<Stack>(c.decoder_stack(), parts))) {}
+        decoder(own("decoder", std::make_shared<Stack>(c.decoder_stack(), parts, encoder->top))) {}
 
   EncoderOutput encode(const Inputs& in, Trace* trace) override {
     const auto [ids, context, drop] =

@@ -38,8 +38,10 @@ struct Recurrent final : Backbone {
         embeddings(own("embeddings", std::make_shared<Embeddings>(EmbeddingSizes{
                                          .vocab = c.vocab_size, .width = c.hidden_size, .positions = 0, .types = 0}))),
         stack(own("stack", std::make_shared<Layer>())) {
-    for (int64_t i = 0; i < c.num_hidden_layers; ++i)
+    for (int64_t i = 0; i < c.num_hidden_layers; ++i) {
       layers.push_back(stack->own(std::to_string(i), std::make_shared<LstmLayer>(c.hidden_size)));
+      set_depth(*layers.back(), i + 1);
+    }
   }
 
   Tensor hidden(const Inputs& in, Traces* traces) override {

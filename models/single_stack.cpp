@@ -27,6 +27,7 @@ struct SingleStack final : Backbone {
     stack = own("stack", std::make_shared<Stack>(stack_of(c), parts.stack));
     if (!parts.pooler) return;
     pooler = own("pooler", std::make_shared<Linear>(c.hidden_size, c.hidden_size));
+    set_depth(*pooler, Param::head_depth);
     for (auto [name, param] : pooler->own_params()) param.set_frozen(parts.frozen_pooler);
   }
 

@@ -120,7 +120,8 @@ double Block::multiply_adds(const RowSizes& row, double outputs, double encoded)
   return sum;
 }
 
-Stack::Stack(const StackConfig& c, const StackParts& parts) : config(c), positions(make_positions(c, c.causal, *this)) {
+Stack::Stack(const StackConfig& c, const StackParts& parts, int64_t below)
+    : config(c), top(below), positions(make_positions(c, c.causal, *this)) {
   const auto& sharing = parts.sharing;
   // A layer shares its blocks, or one of their sublayers, with the first layer of its group.
   const int64_t count = c.num_hidden_layers, groups = sharing.groups_of(count);
@@ -136,10 +137,13 @@ Stack::Stack(const StackConfig& c, const StackParts& parts) : config(c), positio
       const Block* from = leader < 0 ? nullptr : layers[static_cast<size_t>(leader)][static_cast<size_t>(j)].get();
       layer.push_back(
           own(std::to_string(children().size()), std::make_shared<Block>(c, i, *positions, from, sharing.share)));
+      set_depth(*layer.back(), ++top);
     }
     if (leader < 0) leader = i;
   }
-  if (c.norm_place == NormPlacement::pre) final_norm = own("final_norm", std::make_shared<Norm>(c.hidden_size, c));
+  if (c.norm_place != NormPlacement::pre) return;
+  final_norm = own("final_norm", std::make_shared<Norm>(c.hidden_size, c));
+  set_depth(*final_norm, top);
 }
 
 int64_t Stack::depth() const {

@@ -47,7 +47,8 @@ struct StackInput {
 
 /// A stack of layers; a layer is one block, or inner_group_num blocks.
 struct Stack : Layer {
-  Stack(const StackConfig& config, const StackParts& parts);
+  /// `below`: layers of other stacks that its input has passed.
+  Stack(const StackConfig& config, const StackParts& parts, int64_t below = 0);
   /// x [B, T, D]; returns [B, T, D]. `drop` carries the key, the first dropout site and whether dropout is active; the
   /// rates are the config's. `state`, if given, is one that has begun. `read_positions` int64 [N]: indices into
   /// the flattened [B T] of the tokens whose hidden states are used; the others are returned as zeros, and the last
@@ -68,6 +69,7 @@ struct Stack : Layer {
   /// Number of blocks that run; shared ones count each time.
   int64_t depth() const;
   StackConfig config;
+  int64_t top;  ///< the depth of its last layer (Param::depth)
   std::shared_ptr<PositionScheme> positions;
   std::vector<std::vector<std::shared_ptr<Block>>> layers;
   std::shared_ptr<Norm> final_norm;     ///< pre-norm only

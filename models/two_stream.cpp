@@ -144,8 +144,10 @@ struct TwoStream final : Backbone {
     embeddings = own("embeddings", make_embeddings(tables, {}));
     mask_emb = own_param("mask_emb", {1, 1, c.hidden_size}, Init::weight);
     stack = own("stack", std::make_shared<Layer>());
-    for (int64_t i = 0; i < c.num_hidden_layers; ++i)
+    for (int64_t i = 0; i < c.num_hidden_layers; ++i) {
       blocks.push_back(stack->own(std::to_string(i), std::make_shared<TwoStreamBlock>(c)));
+      set_depth(*blocks.back(), i + 1);
+    }
   }
 
   Tensor hidden(const Inputs& in, Traces* traces) override {

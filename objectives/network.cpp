@@ -24,18 +24,15 @@ Network::Network(const ModelConfig& model, const Objectives& configs) : model_(m
                            other->name() == objective->name() ? "' are the same" : "' both predict the next token",
                            "; keep one of them");
     set_init_ranges(*objective, backbone_of(model));
+    set_depth(*objective, Param::head_depth);
     objectives.push_back(own(objective->head_name(), objective));
   }
-}
-
-bool Network::is_probed(const std::string& name) {
-  return name.starts_with("backbone.") && !name.starts_with("backbone.pooler.");
 }
 
 void Network::freeze_backbone() {
   frozen_backbone_ = true;
   for (auto [name, param] : collect_params(*this))
-    if (is_probed(name)) param.set_frozen(true);
+    if (!param.is_of_head()) param.set_frozen(true);
 }
 
 bool Network::before_step(int64_t step, const Rng& rng) {

@@ -37,8 +37,6 @@ class Network : public Layer {
   /// The backbone stays as it is from here on, its random features too, and has no dropout: a probe trains the heads
   /// and the pooler alone. Source: Alain and Bengio 2016 (arXiv 1610.01644), of heads that may have hidden layers.
   void freeze_backbone();
-  /// True for parameters that freeze_backbone holds, by their names.
-  static bool is_probed(const std::string& name);
   bool before_step(int64_t step, const Rng& rng) override;
 
   std::shared_ptr<Backbone> backbone;

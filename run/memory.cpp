@@ -27,6 +27,12 @@ double generator_weights(const RunConfig& config) {
   return sum;
 }
 
+/// The numbers that the optimizer keeps of a weight of a large matrix.
+double moments_of_weight(const RunConfig& config) {
+  constexpr MatrixShape large{.rows = 1024, .columns = 1024};
+  return number(moment_numbers(config.optimizer.rule, large)) / number(large.numel());
+}
+
 /// The weights of the largest matrices.
 double least_weights(const RunConfig& config) {
   const auto& model = backbone_of(config.model);
@@ -48,8 +54,8 @@ LeastMemory least_memory(const RunConfig& config, double row_tokens) {
 
 double likely_memory(const RunConfig& config, double row_tokens) {
   const auto least = least_memory(config, row_tokens);
-  const bool has_moments = part_in<AdamMoments>(config.optimizer.rule) && !config.init.probe;
-  const double with_moments = has_moments ? 2 : 1, with_attention = config.train.gradient_checkpointing ? 1 : 2.5;
+  const double moments = config.init.probe ? 0 : moments_of_weight(config);  // beside the weight and its gradient
+  const double with_moments = 1 + moments / 2, with_attention = config.train.gradient_checkpointing ? 1 : 2.5;
   return with_moments * least.parameters + with_attention * least.activations;
 }
 

@@ -269,6 +269,10 @@ for page, heading, has in [
     for name in sorted(set(has) - said): wrong(root / page, 1, f"'{heading}' lacks {name}")
     for name in sorted(said - set(has)): wrong(root / page, 1, f"'{heading}' has {name}, which there is not")
 
+front = (root / "README.md").read_text().lower()
+for kind in choices("optimizer.kind"):
+    if not re.search(r"\b" + kind, front): wrong(root / "README.md", 1, f"the optimizer {kind} is not named")
+
 # -- Parameter counts --------------------------------------------------------------------------------------------------
 
 def parameters(config):

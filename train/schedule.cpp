@@ -25,7 +25,7 @@ double left_of_decay(DecayForm form, double part) {
 }
 
 /// Where an update stands.
-struct Moment {
+struct ScheduleTime {
   double done, total, warmup;
   double rise() const { return done < warmup ? done / warmup : 1; }
   /// The share of what comes after the warm-up that is over.
@@ -35,49 +35,49 @@ struct Moment {
 double above_floor(const EndFactor& end, double left) { return end.end_factor + (1 - end.end_factor) * left; }
 
 /// What is left of a decay over the whole budget, or over all but the warm-up.
-double left_at(const DecayStart& start, const Moment& at) {
+double left_at(const DecayStart& start, const ScheduleTime& at) {
   return start.decay_from_start ? std::clamp(1 - at.done / at.total, 0.0, 1.0) : 1 - at.after_warmup();
 }
 
-double factor(const LinearSchedule& s, const Moment& at) {
+double factor(const LinearSchedule& s, const ScheduleTime& at) {
   if (at.done < at.warmup && !s.multiplies_warmup()) return at.rise();
   return at.rise() * above_floor(s, left_at(s, at));
 }
 
-double factor(const CosineSchedule& s, const Moment& at) {
+double factor(const CosineSchedule& s, const ScheduleTime& at) {
   if (at.done < at.warmup && !s.multiplies_warmup()) return at.rise();
   return at.rise() * above_floor(s, half_cosine(1 - left_at(s, at)));
 }
 
-double factor(const ConstantSchedule&, const Moment& at) { return at.rise(); }
+double factor(const ConstantSchedule&, const ScheduleTime& at) { return at.rise(); }
 
-double factor(const InverseSqrtSchedule& s, const Moment& at) {
+double factor(const InverseSqrtSchedule& s, const ScheduleTime& at) {
   if (at.done < at.warmup && !s.multiplies_warmup()) return at.rise();
   return at.rise() * std::sqrt(std::max(at.warmup, 1.0) / std::max(at.done, 1.0));
 }
 
 /// The peak, and after it the decay of a budget that ends at `end`.
-double before_decay(const FinalDecay& s, const Moment& at, double end) {
+double before_decay(const FinalDecay& s, const ScheduleTime& at, double end) {
   const double start = end * (1 - s.decay);
   const double part = at.done <= start ? 0 : std::min(1.0, (at.done - start) / (end - start));
   return part > 0 ? above_floor(s, left_of_decay(s.decay_form, part)) : at.rise();
 }
 
-double factor(const WsdSchedule& s, const Moment& at) { return before_decay(s, at, at.total); }
+double factor(const WsdSchedule& s, const ScheduleTime& at) { return before_decay(s, at, at.total); }
 
 /// The budget ends at total / 2^k for each k of `decays`; the next end counts.
-double factor(const WsdSSchedule& s, const Moment& at) {
+double factor(const WsdSSchedule& s, const ScheduleTime& at) {
   double end = at.total;
   for (int64_t k = 1; k < s.decays && at.done < end / 2; ++k) end /= 2;
   return before_decay(s, at, end);
 }
 
-double factor(const OneCycleSchedule& s, const Moment& at) {
+double factor(const OneCycleSchedule& s, const ScheduleTime& at) {
   if (at.done < at.warmup) return s.start_factor + (1 - s.start_factor) * (1 - half_cosine(at.done / at.warmup));
   return above_floor(s, half_cosine(at.after_warmup()));
 }
 
-double factor(const TransformerSchedule&, const Moment& at) {
+double factor(const TransformerSchedule&, const ScheduleTime& at) {
   return std::min((at.done + 1) / at.warmup, std::sqrt(at.warmup / (at.done + 1)));
 }
 
@@ -86,7 +86,7 @@ double factor(const TransformerSchedule&, const Moment& at) {
 double warmup_of(const ScheduleConfig& s, double total) { return s.warmup < 1 ? s.warmup * total : s.warmup; }
 
 double schedule_factor(const ScheduleConfig& s, double done, double total) {
-  const Moment at{done, total, warmup_of(s, total)};
+  const ScheduleTime at{done, total, warmup_of(s, total)};
   return std::visit([&](const auto& shape) { return factor(shape, at); }, s.shape);
 }
 

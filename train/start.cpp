@@ -10,7 +10,7 @@
 #include "run/memory.h"
 #include "run/process.h"
 #include "train/callbacks/babylm_rules.h"
-#include "train/optimizers/optimizer.h"
+#include "optimizers/optimizer.h"
 #include "train/run_folder.h"
 #include "train/training.h"
 

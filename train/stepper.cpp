@@ -7,8 +7,8 @@
 #include "core/interrupt.h"
 #include "core/stopwatch.h"
 #include "run/device.h"
-#include "train/optimizers/optimizer.h"
-#include "train/optimizers/weight_average.h"
+#include "optimizers/optimizer.h"
+#include "train/weight_average.h"
 
 namespace cloze {
 

@@ -94,6 +94,10 @@ std::vector<NamedParam> collect_params(const Layer& root) {
   return params;
 }
 
+void set_depth(const Layer& root, int64_t depth) {
+  for (auto [name, param] : collect_params(root)) param.set_depth(depth);
+}
+
 void convert_params(const Layer& root, at::ScalarType type) {
   at::NoGradGuard no_grad;
   for (const auto& [name, param] : collect_params(root)) {

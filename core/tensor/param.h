@@ -6,12 +6,14 @@
 // true = may be used.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/random.h"
+#include "core/tensor/role.h"
 
 namespace cloze {
 
@@ -33,11 +35,6 @@ enum class Init {
   fixed_features,
   fixed_zero
 };
-
-/// The role of a parameter, whatever its shape: weight decay and LAMB's trust ratio depend on it. A score bias is added
-/// to attention scores or to the queries they are computed from: T5's relative_attention_bias, XLNet's r_w_bias,
-/// r_r_bias and r_s_bias.
-enum class Role { weight, embedding, bias, score_bias, norm };
 
 /// The default role of a parameter with this initialisation.
 Role role_of(Init init);
@@ -111,6 +108,13 @@ class Param {
   int64_t stacked() const { return state_->stacked; }
   /// Throws ShapeError if the number of rows is not divisible by `count`.
   void set_stacked(int64_t count);
+  /// Where it stands in the network: 0 among embeddings and what all layers share, i + 1 in layer i, and a norm after
+  /// the layers with the last of them. Layers of an encoder are below those of its decoder.
+  int64_t depth() const { return state_->depth; }
+  void set_depth(int64_t depth) { state_->depth = depth; }
+  /// Above all layers: of the heads and the pooler.
+  static constexpr int64_t head_depth = std::numeric_limits<int64_t>::max();
+  bool is_of_head() const { return depth() == head_depth; }
 
  private:
   struct State {
@@ -126,6 +130,7 @@ class Param {
     int64_t init_rows = 0;
     double init_factor = 1;
     int64_t stacked = 1;
+    int64_t depth = 0;
   };
   std::shared_ptr<State> state_;
 };
@@ -178,6 +183,9 @@ class Layer {
 
 /// Every parameter under `root`, each once, in the order of registration.
 std::vector<NamedParam> collect_params(const Layer& root);
+
+/// Sets the depth of every parameter under `root`.
+void set_depth(const Layer& root, int64_t depth);
 
 /// Converts every parameter under `root` in place.
 void convert_params(const Layer& root, at::ScalarType type);

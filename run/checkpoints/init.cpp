@@ -109,12 +109,8 @@ bool is_of_head(const std::string& parameter, const std::vector<std::string>& he
   return std::any_of(heads.begin(), heads.end(), [&](const auto& head) { return parameter.starts_with(head + "."); });
 }
 
-/// Whether a weight of a block was copied.
-bool has_block(const InitReport& report, const Sources& sources) {
-  return std::any_of(report.copied.begin(), report.copied.end(), [&](const auto& name) {
-    return name.starts_with("backbone.") && name.find(".0.") != std::string::npos && sources.at(name).dim() > 1;
-  });
-}
+/// A matrix of a layer of the backbone.
+bool is_of_layer(const Param& param) { return param.depth() > 0 && !param.is_of_head() && param.value().dim() > 1; }
 
 /// The parameters of a run that others can be made from; those of heads of other tasks are left out.
 Sources sources_of(const LoadedRun& source, const Network& network, const Objectives& objectives, InitReport& report) {
@@ -162,11 +158,13 @@ InitReport init_from(const std::string& path, Network& network, const Tokenizer&
   const auto& model = backbone_of(network.model_config());
   const auto& source_model = backbone_of(source.config.model);
   std::set<std::string> used;
+  bool has_layer = false;
   at::NoGradGuard no_grad;
   for (const auto& [name, param] : collect_params(network)) {
-    const auto found = probe && !Network::is_probed(name) ? sources.end() : sources.find(name);
+    const auto found = probe && param.is_of_head() ? sources.end() : sources.find(name);
     if (found != sources.end()) {
       used.insert(name);
+      has_layer = has_layer || (is_of_layer(param) && found->second.sizes() == param.value().sizes());
       copy_same_name(name, found->second, first_position(source_model), param.value(), first_position(model), report);
     } else if (copy_local_projection(name, sources, param.value())) {
       report.from_local.push_back(name);
@@ -176,10 +174,9 @@ InitReport init_from(const std::string& path, Network& network, const Tokenizer&
   }
   for (const auto& [name, tensor] : sources)
     if (!used.count(name)) report.unused.push_back(name);
-  require<ConfigError>(has_block(report, sources), "init.from ", path, ": no block of its ",
-                       kind_of(source.config.model), " (hidden_size ", source_model.hidden_size, ") fits this ",
-                       kind_of(network.model_config()), " (hidden_size ", model.hidden_size,
-                       "); name a run of the same width");
+  require<ConfigError>(has_layer, "init.from ", path, ": no block of its ", kind_of(source.config.model),
+                       " (hidden_size ", source_model.hidden_size, ") fits this ", kind_of(network.model_config()),
+                       " (hidden_size ", model.hidden_size, "); name a run of the same width");
   return report;
 }
 

@@ -28,7 +28,7 @@ struct InitReport {
 ///
 /// The head of a task is copied where both have the same labels in the same order, or the same scale of values.
 ///
-/// probe       only what Network::is_probed names is copied
+/// probe       parameters of heads and of the pooler are drawn
 /// objectives  those of `network`
 InitReport init_from(const std::string& run, Network& network, const Tokenizer& tokenizer, bool probe = false,
                      const Objectives& objectives = {});

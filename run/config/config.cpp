@@ -137,9 +137,10 @@ void check_evaluation(const RunConfig& c, Limits& limits) {
 }
 
 void check_optimizer(const OptimizerConfig& optimizer, Limits& limits) {
-  limits.forbid(part_in<Muon>(optimizer.rule),
-                "optimizer.kind muon updates matrices alone; give it a group of them "
-                "(optimizer.groups, with kind: muon and role: weight), and another kind the rest");
+  const auto rule = kind_in(optimizer.rule);
+  limits.forbid(updates_matrices_alone(optimizer.rule), "optimizer.kind ", rule,
+                " updates matrices alone; give it a group of them (optimizer.groups, with kind: ", rule,
+                " and role: weight), and another kind the rest");
   limits.forbid(optimizer.learning_rate == 0 && !optimizer.groups.empty(),
                 "optimizer.learning_rate is 0, so that the schedule gives optimizer.groups no rate; raise it");
   limits.forbid(
@@ -225,14 +226,6 @@ double stable_part(const WsdSchedule& s) { return 1 - s.decay; }
 double stable_part(const WsdSSchedule& s) { return std::ldexp(1 - s.decay, static_cast<int>(1 - s.decays)); }
 
 }  // namespace
-
-std::string rules_of(const OptimizerConfig& config) {
-  auto rules = kind_in(config.rule);
-  for (const auto& group : config.groups)
-    if (const auto kind = kind_in(group.rule); (", " + rules + ", ").find(", " + kind + ", ") == std::string::npos)
-      rules += ", " + kind;
-  return rules;
-}
 
 double stable_fraction(const ScheduleConfig& s) {
   return std::visit([](const auto& shape) { return stable_part(shape); }, s.shape);

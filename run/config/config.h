@@ -4,7 +4,7 @@
 #include "models/families/model_config.h"
 #include "objectives/config.h"
 #include "run/config/evaluation_config.h"
-#include "run/config/optimizer_config.h"
+#include "optimizers/config.h"
 #include "run/config/schedule_config.h"
 #include "run/config/train_config.h"
 
@@ -130,7 +130,7 @@ void describe(V& v, RunConfig& c) {
   v("task", c.task, "the task of a fine-tuned run");
   v("objectives", c.objectives, "losses, summed in every step");
   v("data", c.data, "prepared tokens and how they are packed into sequences");
-  v("optimizer", c.optimizer, "AdamW, LAMB, Adafactor or Muon");
+  v("optimizer", c.optimizer, "the update of the weights");
   v("schedule", c.schedule, "learning rate schedule");
   v("train", c.train, "the training loop");
   v("evaluation", c.evaluation, "held-out evaluation");

@@ -1,35 +1,58 @@
 // Learning rates by depth.
+#include <map>
+
 #include "models/families/families.h"
 #include "objectives/kinds.h"
 #include "objectives/network.h"
 #include "tests/support/catch.h"
 #include "tests/support/small.h"
-#include "train/optimizers/optimizer.h"
+#include "optimizers/optimizer.h"
 
 using namespace cloze;
+
+namespace {
+
+/// The factors on the rate of each parameter, by name.
+std::map<std::string, double> factors_in(const OptimizerConfig& config, const ModelConfig& model, int64_t layers) {
+  ClassificationConfig head;
+  head.labels = {"a", "b"};
+  std::map<std::string, double> factors;
+  for (const auto& [name, param] : collect_params(Network(model, {head})))
+    factors[name] = depth_factor(config, param, layers);
+  return factors;
+}
+
+}  // namespace
 
 TEST_CASE("the rate of a parameter falls with its depth as ELECTRA's code counts it", "[train][optimizer]") {
   OptimizerConfig config;
   config.layer_decay = 0.5;
-  const NetworkLayers layers{.first = 3};
-  const auto factor = [&](const std::string& name) { return depth_factor(config, name, layers); };
-  CHECK(factor("backbone.embeddings.word") == std::pow(0.5, 5));
-  CHECK(factor("backbone.projection.weight") == std::pow(0.5, 5));
-  CHECK(factor("backbone.stack.0.attention.qkv.weight") == std::pow(0.5, 4));
-  CHECK(factor("backbone.stack.2.output.weight") == 0.25);
-  CHECK(factor("backbone.stack.final_norm.weight") == 0.25);
-  CHECK(factor("backbone.pooler.weight") == 1);
-  CHECK(factor("classification.output.weight") == 1);
+  auto electra = small<ElectraConfig>();
+  electra.num_hidden_layers = 3;
+  electra.embedding_size = 8;
+  electra.norm_place = NormPlacement::pre;
+  auto factor = factors_in(config, electra, 3);
+  CHECK(factor.at("backbone.embeddings.word") == std::pow(0.5, 5));
+  CHECK(factor.at("backbone.projection.weight") == std::pow(0.5, 5));
+  CHECK(factor.at("backbone.stack.0.attention.qkv.weight") == std::pow(0.5, 4));
+  CHECK(factor.at("backbone.stack.2.output.weight") == 0.25);
+  CHECK(factor.at("backbone.stack.final_norm.weight") == 0.25);
+  CHECK(factor.at("classification.output.weight") == 1);
+  CHECK(factors_in(config, small(), 2).at("backbone.pooler.weight") == 1);
   config.head_rate = 10 * config.learning_rate;
-  CHECK(factor("classification.output.weight") == Approx(10));
-  CHECK(factor("backbone.stack.2.output.weight") == 0.25);
-  const NetworkLayers both{.first = 2, .decoder = 3};
-  CHECK(depth_factor(config, "backbone.encoder.1.output.weight", both) == std::pow(0.5, 5));
-  CHECK(depth_factor(config, "backbone.decoder.0.output.weight", both) == std::pow(0.5, 4));
-  CHECK(depth_factor(config, "backbone.encoder.final_norm.weight", both) == std::pow(0.5, 5));
-  CHECK(depth_factor(config, "backbone.decoder_embeddings.position", both) == std::pow(0.5, 7));
-  config = {};
-  CHECK(factor("backbone.embeddings.word") == 1);
+  factor = factors_in(config, electra, 3);
+  CHECK(factor.at("classification.output.weight") == Approx(10));
+  CHECK(factor.at("backbone.stack.2.output.weight") == 0.25);
+  auto both = small<BartConfig>();
+  both.num_decoder_layers = 3;
+  both.norm_place = NormPlacement::pre;
+  factor = factors_in(config, both, 5);
+  CHECK(factor.at("backbone.encoder.1.output.weight") == std::pow(0.5, 5));
+  CHECK(factor.at("backbone.decoder.0.output.weight") == std::pow(0.5, 4));
+  CHECK(factor.at("backbone.encoder.final_norm.weight") == std::pow(0.5, 5));
+  CHECK(factor.at("backbone.decoder.final_norm.weight") == 0.25);
+  CHECK(factor.at("backbone.decoder_embeddings.position") == std::pow(0.5, 7));
+  CHECK(factors_in({}, electra, 3).at("backbone.embeddings.word") == 1);
 }
 
 TEST_CASE("layers that are frozen are the embeddings, and so many from them on", "[train][optimizer]") {

@@ -326,7 +326,7 @@ TEST_CASE(
   auto& group = config.optimizer.groups.emplace_back();
   static_cast<UpdateOptions&>(group) = config.optimizer;
   group.rule = Muon{};
-  group.role = ParameterRole::weight;
+  group.role = Role::weight;
   group.names = {"backbone.stack.*"};
   group.learning_rate = 0.02;
   config.checkpoint.every = 7;

@@ -1,5 +1,5 @@
 // The moving average of the weights: its arithmetic, and runs that keep one.
-#include "train/optimizers/weight_average.h"
+#include "train/weight_average.h"
 
 #include <algorithm>
 

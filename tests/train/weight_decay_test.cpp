@@ -4,7 +4,7 @@
 #include "objectives/network.h"
 #include "tests/support/catch.h"
 #include "tests/support/families.h"
-#include "train/optimizers/optimizer.h"
+#include "optimizers/optimizer.h"
 
 using namespace cloze;
 

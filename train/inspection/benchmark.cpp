@@ -14,7 +14,7 @@
 #include "objectives/collator.h"
 #include "objectives/generative_rows.h"
 #include "train/loader.h"
-#include "train/optimizers/optimizer.h"
+#include "optimizers/optimizer.h"
 #include "run/memory.h"
 #include "run/training_rows.h"
 #include "run/process.h"

@@ -12,7 +12,7 @@
 #include "objectives/network.h"
 #include "run/config/objective_short_form.h"
 #include "run/training_rows.h"
-#include "train/optimizers/optimizer.h"
+#include "optimizers/optimizer.h"
 #include "train/training.h"
 
 namespace cloze {
@@ -65,7 +65,7 @@ void add_layers(const Network& network, const Network& wider, const OptimizerCon
     const auto shape = shown_shape(param.value().sizes(), others[next++].param.value().sizes());
     const int64_t count = param.value().numel();
     const auto& rule = update_options(optimizer, named).rule;
-    d.optimizer_bytes += static_cast<double>(moment_bytes(rule, param.value().sizes(), param.stacked()));
+    d.optimizer_bytes += static_cast<double>(moment_bytes(rule, param));
     d.parameters += param.fixed() ? 0 : count;
     const auto shown = shown_name(name);
     const auto row = std::find_if(d.layers.begin(), d.layers.end(), [&](const auto& r) { return r.name == shown; });

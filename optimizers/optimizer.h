@@ -1,20 +1,10 @@
 #pragma once
-// The optimizer of a run: moments, and updates of all parameters. Its kinds are in optimizers.h.
-#include <map>
-
+// The optimizer of a run: what is kept of all parameters, and their updates by the rules of rules.h.
 #include "core/tensor/param.h"
-#include "run/config/config.h"
+#include "optimizers/config.h"
+#include "optimizers/update.h"
 
 namespace cloze {
-
-namespace optimizers {
-struct Matrix;
-struct Step;
-}  // namespace optimizers
-
-/// The optimizer state of one parameter by the names that its kind gives (optimizers.h), in the parameter's shape; of a
-/// matrix that Adafactor factors, exp_avg_sq_row [stacked, rows] and exp_avg_sq_col [stacked, columns].
-using Moments = std::map<std::string, Tensor>;
 
 class Optimizer {
  public:
@@ -33,39 +23,37 @@ class Optimizer {
  private:
   struct Group;
   size_t group_at(size_t own, double factor);
-  /// With the kernels, for a kind that has them.
-  void step_fused(const UpdateRule& rule, const optimizers::Step& step,
-                  const std::vector<optimizers::Matrix>& matrices);
+  Tensor zeros_of(const Moment& moment, const FlatParameters::Range& range);
+  Moments moments_in(const optimizers::Matrix& matrix, const UpdateRule& rule) const;
+  /// With the kernels, for a rule that has them.
+  void step_fused(const UpdateRule& rule, const optimizers::Step& step, std::vector<optimizers::Matrix> matrices);
   /// In plain operators.
   void step_generic(const UpdateRule& rule, const optimizers::Step& step,
                     const std::vector<optimizers::Matrix>& matrices);
   std::vector<Group> groups_;  // the rest, then those of the config, then those of other depths
   std::vector<size_t> group_of_param_;
   FlatParameters& flat_;
-  Moments flat_moments_;          // [n], AdamW and LAMB
+  Moments flat_moments_;          // [n], those of Extent::flat
   std::vector<Moments> moments_;  // of each parameter: views of those above, or separate tensors
-};
-
-/// The layers of a network: of its only stack or its encoder, and of its decoder.
-struct NetworkLayers {
-  int64_t first = 0, decoder = 0;
 };
 
 /// Freezes the parameters of depth 0 to `layers`, as freeze.layers says: the embeddings, and so many layers.
 void freeze_layers(const std::vector<NamedParam>& params, int64_t layers);
 
-/// The factor on the learning rate of a parameter of the network by its depth; the head's and the pooler's is
-/// optimizer.head_rate where that is given.
-double depth_factor(const OptimizerConfig& config, const std::string& name, const NetworkLayers& layers);
+/// The factor on the learning rate of a parameter by its depth in a network of so many layers; the head's and the
+/// pooler's is optimizer.head_rate where that is given.
+/// Source: google-research/electra, model/optimization.py, _get_layer_lrs.
+double depth_factor(const OptimizerConfig& config, const Param& param, int64_t layers);
 
 /// The group of optimizer.groups that a parameter is in; else the optimizer's own options.
 const UpdateOptions& update_options(const OptimizerConfig& config, const NamedParam& param);
 
-/// Throws ConfigError for a group that no parameter is in, and for one of Muon with a parameter that is no matrix.
+/// Throws ConfigError for a group that no parameter is in, and for one whose rule is for matrices alone with a
+/// parameter that is none.
 void check_groups(const OptimizerConfig& config, const std::vector<NamedParam>& params);
 
-/// Bytes of the optimizer state for a parameter of these sizes.
-int64_t moment_bytes(const UpdateRule& rule, at::IntArrayRef sizes, int64_t stacked);
+/// Bytes of what a rule keeps of a parameter.
+int64_t moment_bytes(const UpdateRule& rule, const Param& param);
 
 /// L2 norm of a flat gradient; the same for any number of threads.
 double global_norm(const Tensor& grads);

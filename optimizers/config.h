@@ -1,94 +1,14 @@
 #pragma once
 // The section `optimizer` of a run.
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "core/config/config_rule.h"
-#include "core/config/kinds.h"
+#include "core/contains.h"
+#include "core/tensor/role.h"
+#include "core/text.h"
+#include "optimizers/rules.h"
 
 namespace cloze {
-
-/// The moments of Adam, and how they become a direction.
-struct AdamMoments {
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-6;
-  bool epsilon_hat = false;
-  bool bias_correction = true;
-};
-template <class V>
-void describe(V& v, AdamMoments& c) {
-  v("beta1", c.beta1, "decay of the first moment", in_range(0, 1, open_end));
-  v("beta2", c.beta2, "decay of the second moment", in_range(0, 1, open_end));
-  v("epsilon", c.epsilon, "added to the square root of the second moment", in_range(0, 1));
-  v("epsilon_hat", c.epsilon_hat,
-    "epsilon is added before the bias correction of the second moment and is corrected with it, as in fairseq and "
-    "TensorFlow (Kingma and Ba 2015, end of section 2)");
-  v("bias_correction", c.bias_correction, "moments are divided by 1 - beta^t");
-}
-
-/// Source: Loshchilov and Hutter 2019, algorithm 2 (arXiv 1711.05101).
-struct AdamW : AdamMoments {
-  static constexpr const char* kind = "adamw";
-  static constexpr const char* words = "";
-};
-template <class V>
-void describe(V& v, AdamW& c) {
-  describe(v, static_cast<AdamMoments&>(c));
-}
-
-/// Source: You et al. 2020, algorithm 2 (arXiv 1904.00962), norms of whole tensors, not clamped, as in
-/// google-research/albert.
-struct Lamb : AdamMoments {
-  static constexpr const char* kind = "lamb";
-  static constexpr const char* words = "the step of each tensor is scaled to the norm of the tensor";
-};
-template <class V>
-void describe(V& v, Lamb& c) {
-  describe(v, static_cast<AdamMoments&>(c));
-}
-
-/// Source: Shazeer and Stern 2018, algorithms 4 and 5 (arXiv 1804.04235), without a first moment, as in Mesh
-/// TensorFlow's T5. Differs: weight decay is decoupled; a tensor of three axes is treated as a matrix with its last
-/// axis as columns (there the two longest axes are factored).
-struct Adafactor {
-  static constexpr const char* kind = "adafactor";
-  static constexpr const char* words =
-      "factored second moments (rows and columns), which decay by 1 - t^-0.8, no first moment, steps in proportion to "
-      "the weights";
-};
-template <class V>
-void describe(V&, Adafactor&) {}
-
-/// The factor on a step of Muon.
-enum class MuonScale { rows, adamw };
-constexpr auto choices(MuonScale) {
-  return std::array{
-      Choice{MuonScale::rows, "rows", "sqrt(max(1, rows / columns)) (Jordan et al. 2024)"},
-      Choice{MuonScale::adamw, "adamw",
-             "0.2 sqrt(max(rows, columns)), by which steps are as long as those of AdamW (Liu et al. 2025)"}};
-}
-
-/// Source: Jordan et al. 2024; the scale `adamw`: Liu et al. 2025, section 2.2 (arXiv 2502.16982).
-struct Muon {
-  static constexpr const char* kind = "muon";
-  static constexpr const char* words =
-      "the step of a matrix is made orthogonal by five Newton-Schulz iterations; for a group of matrices";
-  double momentum = 0.95;
-  MuonScale scale = MuonScale::rows;
-};
-template <class V>
-void describe(V& v, Muon& c) {
-  v("momentum", c.momentum, "decay of Nesterov's momentum", in_range(0, 1, open_end));
-  v("scale", c.scale, "the factor on the step of a matrix");
-}
-
-/// The update of an optimizer step.
-struct UpdateRule : std::variant<AdamW, Lamb, Adafactor, Muon> {
-  using variant::variant;
-};
-inline void keep_shared(const UpdateRule& from, UpdateRule& to) { keep_parts<AdamMoments>(from, to); }
 
 /// How parameters are updated.
 struct UpdateOptions {
@@ -100,18 +20,9 @@ struct UpdateOptions {
   bool decay_score_biases = false;
 };
 
-/// What parameters are for.
-enum class ParameterRole { any, weight, embedding, bias, score_bias, norm };
-constexpr auto choices(ParameterRole) {
-  using enum ParameterRole;
-  return std::array{
-      Choice{any, "any"},   Choice{weight, "weight", "of linear maps: matrices"},    Choice{embedding, "embedding"},
-      Choice{bias, "bias"}, Choice{score_bias, "score_bias", "of attention scores"}, Choice{norm, "norm"}};
-}
-
 /// Parameters that are updated in a way of their own.
 struct ParameterGroup : UpdateOptions {
-  ParameterRole role = ParameterRole::any;
+  Role role = Role::any;
   std::vector<std::string> names{};
 };
 
@@ -124,7 +35,12 @@ struct OptimizerConfig : UpdateOptions {
 };
 
 /// The kinds of the optimizer and of its groups, each once: `adamw, muon`.
-std::string rules_of(const OptimizerConfig& config);
+inline std::string rules_of(const OptimizerConfig& config) {
+  std::vector<std::string> rules{kind_in(config.rule)};
+  for (const auto& group : config.groups)
+    if (const auto kind = kind_in(group.rule); !contains(rules, kind)) rules.push_back(kind);
+  return listed(rules);
+}
 
 /// In what published updates of Adam differ.
 inline void set_adam(OptimizerConfig& o, bool bias_correction, double epsilon) {

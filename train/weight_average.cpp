@@ -1,9 +1,10 @@
-#include "train/optimizers/weight_average.h"
+#include "train/weight_average.h"
 
 #include <algorithm>
 
+#include "core/kernels/kernels.h"
 #include "core/tensor/ops.h"
-#include "train/optimizers/optimizers.h"
+#include "core/tensor/parallel.h"
 
 namespace cloze {
 
@@ -24,8 +25,8 @@ void WeightAverage::update(int64_t step) {
     const auto* values = flat_.values.data_ptr<float>();
     auto* average = average_.data_ptr<float>();
     const int64_t n = flat_.values.numel();
-    optimizers::parallel_each(static_cast<size_t>((n + averaged_floats - 1) / averaged_floats), [&](size_t i) {
-      const int64_t first = static_cast<int64_t>(i) * averaged_floats;
+    each_part((n + averaged_floats - 1) / averaged_floats, [&](int64_t i) {
+      const int64_t first = i * averaged_floats;
       kernels::table().updates.approach(std::min(averaged_floats, n - first), static_cast<float>(fraction),
                                         values + first, average + first);
     });

@@ -1,9 +1,14 @@
 // LAMB: Adam's direction, scaled to the norm of each tensor. Source: You et al. 2020, algorithm 2 (arXiv 1904.00962).
+#include "optimizers/lamb.h"
+
 #include <array>
+#include <cmath>
 
-#include "train/optimizers/optimizers.h"
+#include "optimizers/adam_direction.h"
 
-namespace cloze::optimizers {
+namespace cloze {
+
+using namespace optimizers;
 
 namespace {
 
@@ -11,13 +16,13 @@ double trust_ratio(double weights, double updates) { return weights > 0 && updat
 
 }  // namespace
 
-void update(const Lamb& rule, const Step& step, const Buffers& buffers, const Memory& memory) {
+void Lamb::update(const Step& step, const Buffers& buffers) const {
   const auto& chunks = buffers.chunks;
   const auto& kernel = kernels::table().updates;
-  const auto adam = adam_at(rule, step);
+  const auto adam = adam_at(*this, step);
   std::vector<std::array<double, 2>> sums(chunks.size()), norms(buffers.matrices.size());  // squares: weights, updates
   parallel_each(chunks.size(), [&](size_t i) {
-    const auto range = buffers.of(chunks[i], memory.exp_avg, memory.exp_avg_sq);
+    const auto range = adam_range(buffers, chunks[i]);
     const double decay = step.decay_of(buffers.matrix_of(chunks[i]).decays);
     kernel.direction(adam, static_cast<float>(decay), range);
     sums[i] = {kernel.sum_of_squares(range.n, range.p), kernel.sum_of_squares(range.n, range.g)};
@@ -32,14 +37,14 @@ void update(const Lamb& rule, const Step& step, const Buffers& buffers, const Me
   });
 }
 
-void update(const Lamb& rule, const Step& step, bool decays, const Tensor& p, const Tensor& gradient,
-            const Moments& m) {
-  auto direction = plain_adam_direction(rule, step, gradient, m) + step.decay_of(decays) * p;
-  if (decays) {
+void Lamb::update(const Step& step, const Target& target) const {
+  const auto& p = target.values;
+  auto direction = adam_direction(*this, step, target) + step.decay_of(target.decays) * p;
+  if (target.decays) {
     const auto weights = p.norm(), steps = direction.norm();
     direction = direction * at::where(weights.gt(0).logical_and(steps.gt(0)), weights / steps, at::ones_like(steps));
   }
   p.sub_(direction, step.learning_rate);
 }
 
-}  // namespace cloze::optimizers
+}  // namespace cloze

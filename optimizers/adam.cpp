@@ -1,5 +1,7 @@
-// AdamW, and the direction of Adam. Source: Loshchilov and Hutter 2019, algorithm 2 (arXiv 1711.05101).
-#include "train/optimizers/optimizers.h"
+// The direction of Adam. Source: Kingma and Ba 2015, algorithm 1 (arXiv 1412.6980).
+#include <cmath>
+
+#include "optimizers/adam_direction.h"
 
 namespace cloze::optimizers {
 
@@ -28,29 +30,16 @@ kernels::Adam adam_at(const AdamMoments& options, const Step& step) {
           .grad_scale = static_cast<float>(step.grad_scale)};
 }
 
-void update(const AdamW& rule, const Step& step, const Buffers& buffers, const Memory& memory) {
-  const auto adam = adam_at(rule, step);
-  parallel_each(buffers.chunks.size(), [&](size_t i) {
-    const auto& chunk = buffers.chunks[i];
-    const double decay = step.decay_of(buffers.matrix_of(chunk).decays);
-    kernels::table().updates.adamw(adam, static_cast<float>(step.learning_rate),
-                                   static_cast<float>(step.learning_rate * decay),
-                                   buffers.of(chunk, memory.exp_avg, memory.exp_avg_sq));
-  });
+kernels::Parameters adam_range(const Buffers& buffers, const Chunk& chunk) {
+  return buffers.of(chunk, buffers.moment(chunk, "exp_avg"), buffers.moment(chunk, "exp_avg_sq"));
 }
 
-Tensor plain_adam_direction(const AdamMoments& options, const Step& step, const Tensor& gradient, const Moments& m) {
-  const auto &mean = m.at("exp_avg"), &square = m.at("exp_avg_sq");
+Tensor adam_direction(const AdamMoments& options, const Step& step, const Target& of) {
+  const auto &mean = of.moments.at("exp_avg"), &square = of.moments.at("exp_avg_sq"), &gradient = of.gradient;
   mean.mul_(options.beta1).add_(gradient, 1 - options.beta1);
   square.mul_(options.beta2).add_(gradient.square(), 1 - options.beta2);
   return mean / correction(options, step, options.beta1) /
          ((square / correction(options, step, options.beta2)).sqrt() + epsilon(options, step));
-}
-
-void update(const AdamW& rule, const Step& step, bool decays, const Tensor& p, const Tensor& gradient,
-            const Moments& m) {
-  const auto direction = plain_adam_direction(rule, step, gradient, m);
-  p.mul_(1 - step.learning_rate * step.decay_of(decays)).sub_(direction, step.learning_rate);
 }
 
 }  // namespace cloze::optimizers

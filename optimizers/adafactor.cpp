@@ -1,10 +1,14 @@
 // Adafactor: second moments of a matrix as means of its rows and of its columns, no first moment, steps in proportion
 // to the weights. Source: Shazeer and Stern 2018, algorithms 4 and 5 (arXiv 1804.04235).
-#include <algorithm>
+#include "optimizers/adafactor.h"
 
-#include "train/optimizers/optimizers.h"
+#include <cmath>
 
-namespace cloze::optimizers {
+#include "optimizers/update.h"
+
+namespace cloze {
+
+using namespace optimizers;
 
 namespace {
 
@@ -27,7 +31,7 @@ SquareSums square_sums(const Buffers& buffers) {
   parallel_each(count, [&](size_t i) {
     const auto& chunk = buffers.chunks[i];
     const auto& matrix = buffers.matrix_of(chunk);
-    if (!matrix.factored) return;
+    if (!Adafactor::factors(matrix.shape())) return;
     sums.rows[i].resize(static_cast<size_t>(chunk.rows));
     sums.columns[i].assign(static_cast<size_t>(matrix.columns), 0);
     kernels::table().updates.squares(chunk.rows, matrix.columns, buffers.grads + chunk.offset, sums.rows[i].data(),
@@ -52,15 +56,13 @@ struct Averages {
   }
 };
 
-float* data_of(const Tensor& means, const Matrix& matrix) { return means.select(0, matrix.part).data_ptr<float>(); }
-
 /// The factors of rows and columns by which the gradient of each matrix becomes its update.
 struct Factors {
   std::vector<std::vector<float>> rows, columns;
 };
 
 /// Updates the means of rows, which are complete within a chunk, and of columns, which are summed over chunks.
-Factors update_means(const Step& step, const Buffers& buffers, const std::vector<Moments>& moments) {
+Factors update_means(const Step& step, const Buffers& buffers) {
   const auto& matrices = buffers.matrices;
   const Averages averages(step);
   const auto sums = square_sums(buffers);
@@ -68,8 +70,8 @@ Factors update_means(const Step& step, const Buffers& buffers, const std::vector
   for (size_t i = 0; i < buffers.chunks.size(); ++i) {
     const auto& chunk = buffers.chunks[i];
     const auto& matrix = buffers.matrix_of(chunk);
-    if (!matrix.factored) continue;
-    auto* row = data_of(moments[matrix.param].at("exp_avg_sq_row"), matrix) + chunk.first_row;
+    if (!Adafactor::factors(matrix.shape())) continue;
+    auto* row = buffers.moment(matrix, "exp_avg_sq_row") + chunk.first_row;
     for (size_t r = 0; r < sums.rows[i].size(); ++r) averages.add(row[r], sums.rows[i][r], matrix.columns);
     columns[chunk.matrix].resize(static_cast<size_t>(matrix.columns));
     for (size_t c = 0; c < columns[chunk.matrix].size(); ++c) columns[chunk.matrix][c] += sums.columns[i][c];
@@ -78,9 +80,9 @@ Factors update_means(const Step& step, const Buffers& buffers, const std::vector
                   .columns = std::vector<std::vector<float>>(matrices.size())};
   for (size_t k = 0; k < matrices.size(); ++k) {
     const auto& matrix = matrices[k];
-    if (!matrix.factored) continue;
-    const auto* row = data_of(moments[matrix.param].at("exp_avg_sq_row"), matrix);
-    auto* column = data_of(moments[matrix.param].at("exp_avg_sq_col"), matrix);
+    if (!Adafactor::factors(matrix.shape())) continue;
+    const auto* row = buffers.moment(matrix, "exp_avg_sq_row");
+    auto* column = buffers.moment(matrix, "exp_avg_sq_col");
     double mean = 0;
     for (int64_t r = 0; r < matrix.rows; ++r) mean += row[r] / static_cast<double>(matrix.rows);
     for (int64_t r = 0; r < matrix.rows; ++r)
@@ -94,10 +96,8 @@ Factors update_means(const Step& step, const Buffers& buffers, const std::vector
 }
 
 /// Turns the gradients of a chunk that is not factored into its update.
-void normalise(const Step& step, const Matrix& matrix, const Chunk& chunk, const Moments& moments, float* gradient) {
+void normalise(const Step& step, const Chunk& chunk, float* second, float* gradient) {
   const Averages averages(step);
-  auto* second =
-      moments.at("exp_avg_sq").data_ptr<float>() + matrix.part * matrix.numel() + chunk.first_row * matrix.columns;
   for (int64_t k = 0; k < chunk.numel; ++k) {
     const auto x = static_cast<float>(step.grad_scale) * gradient[k];
     second[k] = averages.decay * second[k] + averages.new_weight * (x * x + static_cast<float>(square_epsilon));
@@ -106,19 +106,19 @@ void normalise(const Step& step, const Matrix& matrix, const Chunk& chunk, const
 }
 
 /// Turns the gradients into updates; returns the root mean square of those of each matrix.
-std::vector<double> make_updates(const Step& step, const Buffers& buffers, const std::vector<Moments>& moments) {
+std::vector<double> make_updates(const Step& step, const Buffers& buffers) {
   const auto& update = kernels::table().updates;
-  const auto factors = update_means(step, buffers, moments);
+  const auto factors = update_means(step, buffers);
   std::vector<double> sums(buffers.chunks.size()), sizes(buffers.matrices.size());
   parallel_each(sums.size(), [&](size_t i) {
     const auto& chunk = buffers.chunks[i];
     const auto& matrix = buffers.matrix_of(chunk);
     auto* gradient = buffers.grads + chunk.offset;
-    if (matrix.factored)
+    if (Adafactor::factors(matrix.shape()))
       update.scale(chunk.rows, matrix.columns, factors.rows[chunk.matrix].data() + chunk.first_row,
                    factors.columns[chunk.matrix].data(), gradient);
     else
-      normalise(step, matrix, chunk, moments[matrix.param], gradient);
+      normalise(step, chunk, buffers.moment(chunk, "exp_avg_sq"), gradient);
     sums[i] = update.sum_of_squares(chunk.numel, gradient);
   });
   for (size_t i = 0; i < sums.size(); ++i) sizes[buffers.chunks[i].matrix] += sums[i];
@@ -141,8 +141,8 @@ std::vector<double> scales(const Buffers& buffers) {
 
 }  // namespace
 
-void update(const Adafactor&, const Step& step, const Buffers& buffers, const Memory& memory) {
-  const auto sizes = make_updates(step, buffers, memory.of_params);  // clipped to 1
+void Adafactor::update(const Step& step, const Buffers& buffers) const {
+  const auto sizes = make_updates(step, buffers);  // clipped to 1
   const auto scale = scales(buffers);
   parallel_each(buffers.chunks.size(), [&](size_t i) {
     const auto& chunk = buffers.chunks[i];
@@ -152,8 +152,9 @@ void update(const Adafactor&, const Step& step, const Buffers& buffers, const Me
   });
 }
 
-void update(const Adafactor&, const Step& step, bool decays, const Tensor& p, const Tensor& gradient,
-            const Moments& m) {
+void Adafactor::update(const Step& step, const Target& target) const {
+  const auto &p = target.values, &gradient = target.gradient;
+  const auto& m = target.moments;
   const double decay_rate = second_decay(step.update);
   const auto size = [](const Tensor& t) { return t.square().mean().sqrt(); };
   const auto average = [&](const Tensor& of, const Tensor& now) {
@@ -169,7 +170,7 @@ void update(const Adafactor&, const Step& step, bool decays, const Tensor& p, co
     direction = gradient / (row / row.mean()).sqrt().unsqueeze(1) / column.sqrt();
   }
   const auto rate = step.learning_rate * size(p).clamp_min(min_scale) / size(direction).clamp_min(1);
-  p.mul_(1 - step.learning_rate * step.decay_of(decays)).sub_(rate * direction);
+  p.mul_(1 - step.learning_rate * step.decay_of(target.decays)).sub_(rate * direction);
 }
 
-}  // namespace cloze::optimizers
+}  // namespace cloze

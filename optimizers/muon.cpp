@@ -1,18 +1,25 @@
 // Muon: the step of a matrix is the orthogonal matrix that is closest to its momentum.
 // Source: Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks", and KellerJordan/Muon,
 // muon.py: Nesterov momentum, five Newton-Schulz steps. Differs: these are in fp32 (there bf16).
-#include "core/tensor/matmul.h"
-#include "train/optimizers/optimizers.h"
+#include "optimizers/muon.h"
 
-namespace cloze::optimizers {
+#include <cmath>
+
+#include "core/tensor/matmul.h"
+#include "optimizers/optimizer.h"
+#include "optimizers/update.h"
+
+namespace cloze {
+
+using namespace optimizers;
 
 namespace {
 
 constexpr int newton_schulz_steps = 5;
-constexpr double a = 3.4445, b = -4.7750, c = 2.0315;
 
 /// An approximation of U V' of a matrix U S V', with singular values between 0.7 and 1.2.
 Tensor orthogonal(const Tensor& matrix) {
+  constexpr double a = 3.4445, b = -4.7750, c = 2.0315;
   const bool is_tall = matrix.size(0) > matrix.size(1);
   auto x = (is_tall ? matrix.t() : matrix).contiguous();
   x = x / (global_norm(x.flatten()) + 1e-7);
@@ -24,9 +31,9 @@ Tensor orthogonal(const Tensor& matrix) {
 }
 
 /// The factor on an orthogonal step of a matrix. Source: MuonScale.
-double scale_of(const Muon& rule, const Tensor& p) {
+double scale_of(MuonScale scale, const Tensor& p) {
   const auto rows = static_cast<double>(p.size(0)), columns = static_cast<double>(p.size(1));
-  switch (rule.scale) {
+  switch (scale) {
     case MuonScale::rows:
       return std::sqrt(std::max(1.0, rows / columns));
     case MuonScale::adamw:
@@ -37,12 +44,12 @@ double scale_of(const Muon& rule, const Tensor& p) {
 
 }  // namespace
 
-void update(const Muon& rule, const Step& step, bool decays, const Tensor& p, const Tensor& gradient,
-            const Moments& m) {
-  const auto& momentum = m.at("momentum");
-  momentum.lerp_(gradient, 1 - rule.momentum);
-  const auto direction = orthogonal(gradient.lerp(momentum, rule.momentum));
-  p.mul_(1 - step.learning_rate * step.decay_of(decays)).sub_(direction, step.learning_rate * scale_of(rule, p));
+void Muon::update(const Step& step, const Target& target) const {
+  const auto &p = target.values, &gradient = target.gradient, &kept = target.moments.at("momentum");
+  kept.lerp_(gradient, 1 - momentum);
+  const auto direction = orthogonal(gradient.lerp(kept, momentum));
+  p.mul_(1 - step.learning_rate * step.decay_of(target.decays))
+      .sub_(direction, step.learning_rate * scale_of(scale, p));
 }
 
-}  // namespace cloze::optimizers
+}  // namespace cloze

@@ -1,57 +1,48 @@
-#include "train/optimizers/optimizer.h"
+#include "optimizers/optimizer.h"
 
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "core/error.h"
 #include "core/tensor/ops.h"
-#include "core/tensor/param.h"
-#include "train/optimizers/optimizers.h"
 
 namespace cloze {
 
+using optimizers::Buffers;
 using optimizers::Chunk;
 using optimizers::Matrix;
 using optimizers::parallel_each;
+using optimizers::Step;
 
 namespace {
 
 constexpr int64_t chunk_floats = 1 << 16;  // work is divided into chunks of about this size, for any number of threads
-constexpr int64_t min_factored_size = 128;
 
-/// Rows and columns of each stacked part of a tensor, as the optimizer treats it; a vector is one row.
-struct Shape {
-  Shape(at::IntArrayRef sizes, int64_t stacked) {
-    int64_t numel = 1;
-    for (const auto size : sizes) numel *= size;
-    columns = sizes.size() > 1 ? sizes.back() : numel / stacked;
-    rows = columns > 0 ? numel / stacked / columns : 0;
-  }
-  int64_t rows, columns;
-};
-
-/// True for moments in flat buffers, else in tensors of each parameter.
-bool is_flat(const UpdateRule& rule) { return part_in<AdamMoments>(rule) != nullptr; }
-
-std::vector<std::string> moments_of(const UpdateRule& rule) {
-  return std::visit([](const auto& kind) { return optimizers::moments_of(kind); }, rule);
+/// Each stacked part of a parameter as the optimizer treats it; a vector is one row.
+MatrixShape shape_of(const Param& param) {
+  const auto& value = param.value();
+  const int64_t numel = value.numel() / param.stacked(), columns = value.dim() > 1 ? value.sizes().back() : numel;
+  return {.rows = columns > 0 ? numel / columns : 0, .columns = columns};
 }
 
-/// Whether a kind has its update with the kernels.
+/// Whether a rule has an update with the kernels.
 template <class Kind>
-concept HasKernels = requires(const Kind& kind, const optimizers::Step& step, const optimizers::Buffers& buffers,
-                              const optimizers::Memory& memory) { optimizers::update(kind, step, buffers, memory); };
+concept HasKernels =
+    requires(const Kind& kind, const Step& step, const Buffers& buffers) { kind.update(step, buffers); };
 
 bool has_kernels(const UpdateRule& rule) {
   return std::visit([]<class Kind>(const Kind&) { return HasKernels<Kind>; }, rule);
 }
 
-/// True for a matrix whose second moments are means of rows and columns.
-bool factors(const UpdateRule& rule, const Shape& shape) {
-  return part_in<Adafactor>(rule) && std::min(shape.rows, shape.columns) >= min_factored_size;
+bool is_elementwise(const UpdateRule& rule) {
+  return std::visit([]<class Kind>(const Kind&) { return requires { Kind::elementwise; }; }, rule);
+}
+
+/// The view of a matrix in a flat buffer [n].
+Tensor part_of(const Tensor& flat, const Matrix& matrix) {
+  return flat.narrow(0, matrix.offset, matrix.numel()).view({matrix.rows, matrix.columns});
 }
 
 /// True if two matrices stand next to each other, and decay alike.
@@ -69,33 +60,18 @@ std::vector<Matrix> joined(const std::vector<Matrix>& matrices) {
     else
       found.push_back({.param = matrix.param,
                        .part = 0,
+                       .parts = 1,
                        .offset = matrix.offset,
                        .rows = 1,
                        .columns = matrix.numel(),
-                       .decays = matrix.decays,
-                       .factored = false});
+                       .decays = matrix.decays});
   }
   return found;
 }
 
 bool is_in(const ParameterGroup& group, const NamedParam& named) {
-  const auto role = [&] {
-    switch (named.param.role()) {
-      case Role::weight:
-        return ParameterRole::weight;
-      case Role::embedding:
-        return ParameterRole::embedding;
-      case Role::bias:
-        return ParameterRole::bias;
-      case Role::score_bias:
-        return ParameterRole::score_bias;
-      case Role::norm:
-        return ParameterRole::norm;
-    }
-    return ParameterRole::any;
-  };
   const auto matches = [&](const std::string& pattern) { return fnmatch(pattern.c_str(), named.name.c_str(), 0) == 0; };
-  return (group.role == ParameterRole::any || group.role == role()) &&
+  return (group.role == Role::any || group.role == named.param.role()) &&
          (group.names.empty() || std::any_of(group.names.begin(), group.names.end(), matches));
 }
 
@@ -106,29 +82,12 @@ size_t group_of(const OptimizerConfig& config, const NamedParam& named) {
   return found == config.groups.end() ? 0 : static_cast<size_t>(found - config.groups.begin()) + 1;
 }
 
-/// The layer of a parameter in its stack, in `backbone.stack.3.attention...` 3; -1: it is in none.
-int64_t layer_in(const std::string& name, const std::string& stack) {
-  const auto prefix = "backbone." + stack + ".";
-  if (!name.starts_with(prefix)) return -1;
-  int64_t layer = 0;
-  const auto* begin = name.data() + prefix.size();
-  const auto [end, error] = std::from_chars(begin, name.data() + name.size(), layer);
-  return error == std::errc() && end != begin ? layer : -1;
-}
-
-void count_layer(const std::string& name, NetworkLayers& layers) {
-  for (const auto* stack : {"stack", "encoder"}) layers.first = std::max(layers.first, layer_in(name, stack) + 1);
-  layers.decoder = std::max(layers.decoder, layer_in(name, "decoder") + 1);
-}
-
-NetworkLayers layers_in(const FlatParameters& flat) {
-  NetworkLayers layers;
-  for (const auto& range : flat.ranges()) count_layer(range.param.name, layers);
+/// The layers of a network with these parameters.
+int64_t layers_of(const FlatParameters& flat) {
+  int64_t layers = 0;
+  for (const auto& range : flat.ranges())
+    if (const auto& param = range.param.param; !param.is_of_head()) layers = std::max(layers, param.depth());
   return layers;
-}
-
-bool is_of_head(const std::string& name) {
-  return !name.starts_with("backbone.") || name.starts_with("backbone.pooler.");
 }
 
 bool is_updated(const Param& param) { return !param.frozen() && !param.fixed(); }
@@ -150,30 +109,16 @@ std::vector<Chunk> chunks_of(const std::vector<Matrix>& matrices) {
   return chunks;
 }
 
-/// The depth of a parameter of the network: of n layers, the embeddings have 0, what all layers share too, layer i has
-/// i + 1, a norm after the layers that of the last one, and the head and the pooler n + 2. Layers of an encoder come
-/// before those of its decoder. Source: google-research/electra, model/optimization.py, _get_layer_lrs.
-int64_t depth_of(const std::string& name, const NetworkLayers& layers) {
-  const auto all = layers.first + layers.decoder;
-  if (is_of_head(name)) return all + 2;
-  if (name.find(".final_norm.") != std::string::npos) return name.starts_with("backbone.encoder.") ? layers.first : all;
-  if (const auto own = layer_in(name, "decoder"); own >= 0) return layers.first + own + 1;
-  return std::max(layer_in(name, "stack"), layer_in(name, "encoder")) + 1;
-}
-
 }  // namespace
 
 void freeze_layers(const std::vector<NamedParam>& params, int64_t layers) {
-  NetworkLayers all;
-  for (const auto& [name, param] : params) count_layer(name, all);
   for (auto [name, param] : params)
-    if (depth_of(name, all) <= layers) param.set_frozen(true);
+    if (param.depth() <= layers) param.set_frozen(true);
 }
 
-double depth_factor(const OptimizerConfig& config, const std::string& name, const NetworkLayers& layers) {
-  if (is_of_head(name)) return config.head_rate > 0 ? config.head_rate / config.learning_rate : 1;
-  const auto above = layers.first + layers.decoder + 2 - depth_of(name, layers);
-  return std::pow(config.layer_decay, static_cast<double>(above));
+double depth_factor(const OptimizerConfig& config, const Param& param, int64_t layers) {
+  if (param.is_of_head()) return config.head_rate > 0 ? config.head_rate / config.learning_rate : 1;
+  return std::pow(config.layer_decay, static_cast<double>(layers + 2 - param.depth()));
 }
 
 const UpdateOptions& update_options(const OptimizerConfig& config, const NamedParam& param) {
@@ -187,9 +132,10 @@ void check_groups(const OptimizerConfig& config, const std::vector<NamedParam>& 
     for (const auto& named : params) {
       if (!is_updated(named.param) || group_of(config, named) != k + 1) continue;
       is_empty = false;
-      const Shape shape(named.param.value().sizes(), named.param.stacked());
-      require<ConfigError>(!part_in<Muon>(config.groups[k].rule) || shape.rows > 1, "optimizer.groups.", k,
-                           ": muon updates matrices, and ", named.name, " is none; give the group role: weight");
+      const auto& rule = config.groups[k].rule;
+      require<ConfigError>(!updates_matrices_alone(rule) || shape_of(named.param).rows > 1, "optimizer.groups.", k,
+                           ": ", kind_in(rule), " updates matrices, and ", named.name,
+                           " is none; give the group role: weight");
     }
     require<ConfigError>(
         !is_empty, "optimizer.groups.", k,
@@ -200,6 +146,7 @@ void check_groups(const OptimizerConfig& config, const std::vector<NamedParam>& 
 
 bool decays(const UpdateOptions& config, const Param& param) {
   switch (param.role()) {
+    case Role::any:
     case Role::weight:
     case Role::embedding:
       return true;
@@ -212,10 +159,8 @@ bool decays(const UpdateOptions& config, const Param& param) {
   return true;
 }
 
-int64_t moment_bytes(const UpdateRule& rule, at::IntArrayRef sizes, int64_t stacked) {
-  const Shape shape(sizes, stacked);
-  if (factors(rule, shape)) return 4 * stacked * (shape.rows + shape.columns);
-  return 4 * static_cast<int64_t>(moments_of(rule).size()) * stacked * shape.rows * shape.columns;
+int64_t moment_bytes(const UpdateRule& rule, const Param& param) {
+  return 4 * param.stacked() * moment_numbers(rule, shape_of(param));
 }
 
 /// Parameters that are updated alike.
@@ -232,15 +177,15 @@ struct Optimizer::Group {
       const auto& range = flat.ranges()[k];
       const auto& param = range.param.param;
       if (!is_updated(param) || group_of_param[k] != number) continue;
-      const Shape shape(param.value().sizes(), param.stacked());
+      const auto shape = shape_of(param);
       for (int64_t part = 0; part < param.stacked(); ++part)
         found.push_back({.param = k,
                          .part = part,
-                         .offset = range.offset + part * shape.rows * shape.columns,
+                         .parts = param.stacked(),
+                         .offset = range.offset + part * shape.numel(),
                          .rows = shape.rows,
                          .columns = shape.columns,
-                         .decays = decays(options, param),
-                         .factored = factors(options.rule, shape)});
+                         .decays = decays(options, param)});
     }
     return found;
   }
@@ -252,26 +197,35 @@ Optimizer::Optimizer(const OptimizerConfig& config, FlatParameters& flat) : flat
     const double factor = config.learning_rate > 0 ? group.learning_rate / config.learning_rate : 0;
     groups_.push_back({.options = group, .rate_factor = factor});
   }
-  if (std::any_of(groups_.begin(), groups_.end(), [](const Group& group) { return is_flat(group.options.rule); }))
-    for (const auto& name : optimizers::moments_of(AdamMoments{}))
-      flat_moments_[name] = lazy_zeros(flat.values.numel(), flat.values.device());
-  const auto layers = layers_in(flat);
+  const auto layers = layers_of(flat);
   for (const auto& range : flat.ranges()) {
     const auto own = group_of(config, range.param);
-    group_of_param_.push_back(group_at(own, depth_factor(config, range.param.name, layers)));
+    group_of_param_.push_back(group_at(own, depth_factor(config, range.param.param, layers)));
     const auto& rule = groups_[group_of_param_.back()].options.rule;
-    const auto sizes = range.param.param.value().sizes();
-    const int64_t stacked = range.param.param.stacked();
-    const Shape shape(sizes, stacked);
-    const auto view = [&](const Tensor& t) { return t.narrow(0, range.offset, range.numel).view(sizes); };
-    const auto zeros = [&](at::IntArrayRef of) { return at::zeros(of, flat.values.options()); };
-    auto& moments = moments_.emplace_back();
-    if (factors(rule, shape))
-      moments = {{"exp_avg_sq_row", zeros({stacked, shape.rows})}, {"exp_avg_sq_col", zeros({stacked, shape.columns})}};
-    else
-      for (const auto& name : moments_of(rule))
-        moments[name] = is_flat(rule) ? view(flat_moments_.at(name)) : zeros(sizes);
+    auto& kept = moments_.emplace_back();
+    for (const auto& moment : moments_of(rule, shape_of(range.param.param)))
+      kept[moment.name] = zeros_of(moment, range);
   }
+}
+
+/// A moment of a parameter, zero at first.
+Tensor Optimizer::zeros_of(const Moment& moment, const FlatParameters::Range& range) {
+  const auto& param = range.param.param;
+  const auto zeros = [&](at::IntArrayRef sizes) { return at::zeros(sizes, flat_.values.options()); };
+  switch (moment.extent) {
+    case Extent::flat: {
+      auto& flat = flat_moments_[moment.name];
+      if (!flat.defined()) flat = lazy_zeros(flat_.values.numel(), flat_.values.device());
+      return flat.narrow(0, range.offset, range.numel).view(param.value().sizes());
+    }
+    case Extent::elements:
+      return zeros(param.value().sizes());
+    case Extent::rows:
+      return zeros({param.stacked(), shape_of(param).rows});
+    case Extent::columns:
+      return zeros({param.stacked(), shape_of(param).columns});
+  }
+  return {};
 }
 
 Optimizer::~Optimizer() = default;
@@ -297,8 +251,8 @@ void Optimizer::step(double learning_rate, double grad_scale) {
   for (size_t number = 0; number < groups_.size(); ++number) {
     const auto& group = groups_[number];
     const auto matrices = group.matrices(flat_, group_of_param_, number);
-    const optimizers::Step step{updates, group.rate_factor == 1 ? learning_rate : learning_rate * group.rate_factor,
-                                grad_scale, group.options.weight_decay};
+    const Step step{updates, group.rate_factor == 1 ? learning_rate : learning_rate * group.rate_factor, grad_scale,
+                    group.options.weight_decay};
     if (fused && has_kernels(group.options.rule)) {
       step_fused(group.options.rule, step, matrices);
     } else {
@@ -309,42 +263,44 @@ void Optimizer::step(double learning_rate, double grad_scale) {
   if (!keeps_shadow) flat_.refresh_shadow();
 }
 
-void Optimizer::step_fused(const UpdateRule& rule, const optimizers::Step& step, const std::vector<Matrix>& matrices) {
+void Optimizer::step_fused(const UpdateRule& rule, const Step& step, std::vector<Matrix> matrices) {
   const auto& shadow = flat_.shadow;
-  const optimizers::Buffers buffers{
-      .matrices = matrices,
-      .chunks = chunks_of(matrices),
+  auto chunks = chunks_of(matrices);
+  const Buffers buffers{
+      .matrices = std::move(matrices),
+      .chunks = std::move(chunks),
+      .moments = moments_,
       .values = flat_.values.data_ptr<float>(),
       .grads = flat_.grads.data_ptr<float>(),
       .shadow = shadow.defined() ? reinterpret_cast<uint16_t*>(shadow.data_ptr<at::BFloat16>()) : nullptr};
-  const auto flat = [&](const char* name) {
-    return flat_moments_.contains(name) ? flat_moments_.at(name).data_ptr<float>() : nullptr;
-  };
-  const optimizers::Memory memory{.exp_avg = flat("exp_avg"), .exp_avg_sq = flat("exp_avg_sq"), .of_params = moments_};
   std::visit(
       [&]<class Kind>(const Kind& kind) {
-        if constexpr (HasKernels<Kind>) optimizers::update(kind, step, buffers, memory);
+        if constexpr (HasKernels<Kind>) kind.update(step, buffers);
       },
       rule);
 }
 
-void Optimizer::step_generic(const UpdateRule& rule, const optimizers::Step& step,
-                             const std::vector<Matrix>& matrices) {
-  for (const auto& matrix : part_in<AdamW>(rule) ? joined(matrices) : matrices) {
-    const auto of = [&](const Tensor& flat) {
-      return flat.narrow(0, matrix.offset, matrix.numel()).view({matrix.rows, matrix.columns});
-    };
-    const auto part_of = [&](const Tensor& t) {
-      return (matrix.factored ? t : t.view({-1, matrix.rows, matrix.columns})).select(0, matrix.part);
-    };
-    Moments moments;
-    for (const auto& [name, tensor] : moments_[matrix.param])
-      moments[name] = is_flat(rule) ? of(flat_moments_.at(name)) : part_of(tensor);
-    const auto gradient = of(flat_.grads) * step.grad_scale;
-    std::visit(
-        [&](const auto& kind) { optimizers::update(kind, step, matrix.decays, of(flat_.values), gradient, moments); },
-        rule);
-    of(flat_.grads).zero_();
+/// What a rule keeps of one matrix.
+Moments Optimizer::moments_in(const Matrix& matrix, const UpdateRule& rule) const {
+  Moments moments;
+  for (const auto& [name, extent] : moments_of(rule, matrix.shape()))
+    if (extent == Extent::flat) {
+      moments[name] = part_of(flat_moments_.at(name), matrix);
+    } else {
+      const auto& kept = moments_[matrix.param].at(name);
+      const auto parts = extent == Extent::elements ? kept.view({-1, matrix.rows, matrix.columns}) : kept;
+      moments[name] = parts.select(0, matrix.part);
+    }
+  return moments;
+}
+
+void Optimizer::step_generic(const UpdateRule& rule, const Step& step, const std::vector<Matrix>& matrices) {
+  for (const auto& matrix : is_elementwise(rule) ? joined(matrices) : matrices) {
+    const auto values = part_of(flat_.values, matrix), gradient = part_of(flat_.grads, matrix);
+    const auto scaled = gradient * step.grad_scale;
+    const auto moments = moments_in(matrix, rule);
+    std::visit([&](const auto& kind) { kind.update(step, {matrix.decays, values, scaled, moments}); }, rule);
+    gradient.zero_();
   }
 }
 
