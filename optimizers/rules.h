@@ -6,12 +6,13 @@
 #include "optimizers/adafactor.h"
 #include "optimizers/adamw.h"
 #include "optimizers/lamb.h"
+#include "optimizers/lion.h"
 #include "optimizers/muon.h"
 
 namespace cloze {
 
 /// The update of an optimizer step.
-struct UpdateRule : std::variant<AdamW, Lamb, Adafactor, Muon> {
+struct UpdateRule : std::variant<AdamW, Lamb, Adafactor, Muon, Lion> {
   using variant::variant;
 };
 inline void keep_shared(const UpdateRule& from, UpdateRule& to) { keep_parts<AdamMoments>(from, to); }

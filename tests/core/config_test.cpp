@@ -221,8 +221,8 @@ TEST_CASE("a preset applies to every part that has it, and explicit keys win", "
 TEST_CASE("an option of another kind of optimizer or schedule is refused with the kinds that have it",
           "[core][config]") {
   CHECK(refused("optimizer: {kind: adafactor, beta1: 0.5}") ==
-        "run.yaml:1:30: 'optimizer.beta1' is an option of adamw and lamb, and 'optimizer.kind' is adafactor; leave it "
-        "out, or choose one of them");
+        "run.yaml:1:30: 'optimizer.beta1' is an option of adamw, lamb and lion, and 'optimizer.kind' is adafactor; "
+        "leave it out, or choose one of them");
   CHECK(refused("schedule: {decays: 2}") ==
         "run.yaml:1:12: 'schedule.decays' is an option of wsd_s, and 'schedule.shape' is linear; leave it out, or "
         "choose wsd_s");

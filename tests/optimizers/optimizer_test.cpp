@@ -172,6 +172,13 @@ struct Reference {
     const double ratio = now.decays && size(p) > 0 && size(u) > 0 ? size(p) / size(u) : 1;
     for (size_t i = 0; i < p.size(); ++i) p[i] -= now.lr * ratio * u[i];
   }
+  void update(const Lion& rule, const Now& now) {
+    for (size_t i = 0; i < p.size(); ++i) {
+      const double c = rule.beta1 * m[i] + (1 - rule.beta1) * now.g[i], sign = c > 0 ? 1 : c < 0 ? -1 : 0;
+      p[i] -= now.lr * (sign + now.decay * p[i]);
+      m[i] = rule.beta2 * m[i] + (1 - rule.beta2) * now.g[i];
+    }
+  }
   void update(const Muon&, const Now&) { FAIL("Muon is not elementwise: check_muon has its formula"); }
 };
 

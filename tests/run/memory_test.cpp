@@ -71,6 +71,20 @@ TEST_CASE("short rows, and weights that a probe does not train, are not counted"
   CHECK(2 * least_memory(config, 512).parameters == whole.parameters);
 }
 
+TEST_CASE("what a run is likely to take has the numbers that its rule keeps of a weight", "[run][memory]") {
+  RunConfig config;
+  const double trained = least_memory(config, 0).parameters;  // weights and gradients, two numbers each
+  const auto share = [&](const UpdateRule& rule) {
+    config.optimizer.rule = rule;
+    return likely_memory(config, 0) / trained;
+  };
+  CHECK(share(AdamW{}) == 2);
+  CHECK(share(Lamb{}) == 2);
+  CHECK(share(Lion{}) == 1.5);
+  CHECK(share(Adafactor{}) == Approx(1).epsilon(2e-3));
+  CHECK(share(Adafactor{}) > 1);
+}
+
 TEST_CASE("the least memory is below what a model takes, also where blocks share their weights", "[run][memory]") {
   RunConfig config;
   AlbertConfig albert;
