@@ -13,6 +13,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "core/print.h"
+#include "core/spelling.h"
 #include "core/text.h"
 #include "data/prepare/prepare.h"
 #include "data/prepare/spool.h"
@@ -107,13 +108,27 @@ const std::vector<std::string> keys_of_training{"evaluation.every",       "evalu
                                                 "evaluation.patience",    "evaluation.suites",
                                                 "evaluation.suite_every", "evaluation.suite_items"};
 
+/// What a change of a key that is not of `evaluation` was meant to be, or an example.
+std::string meant_by_change(const std::string& change) {
+  const std::string section = "evaluation.";
+  const auto equals = std::min(change.find('='), change.size());
+  const auto key = change.substr(0, equals);
+  std::vector<std::string> names;
+  for (const auto& entry : entries(RunConfig()))
+    if (entry.path.starts_with(section) && !contains(keys_of_training, entry.path))
+      names.push_back(entry.path.substr(section.size()));
+  const auto near = nearest(key.substr(key.rfind('.') + 1), names);
+  if (near.empty()) return ", such as --set evaluation.seed=2";
+  return concat("; did you mean --set ", section, near, change.substr(equals), "?");
+}
+
 /// The evaluation of all runs: that of the first run, with the changes of the request. An objective by which not all
 /// runs are scored is left out and logged. Throws ConfigError if none is left.
 EvaluationConfig common_evaluation(const EvaluationRequest& c, const std::vector<EvaluatedRun>& runs) {
   bool named = !c.objectives.empty(), sized = false;
   for (const auto& change : c.set) {
     require<ConfigError>(change.rfind("evaluation.", 0) == 0, "--set ", change,
-                         ": evaluate accepts keys of `evaluation` only, such as --set evaluation.seed=2");
+                         ": evaluate accepts keys of `evaluation` only", meant_by_change(change));
     const auto key = change.substr(0, change.find('='));
     const bool is_of_training = contains(keys_of_training, key);
     require<ConfigError>(!is_of_training, "--set ", change,

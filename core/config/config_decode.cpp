@@ -172,9 +172,21 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
     out = *text;
 }
 
+void refuse_map(const ConfigNode& map, const std::string& path, std::vector<Issue>& issues) {
+  std::string values;
+  for (const auto& [key, value] : map.items) {
+    const auto text = one_line(value);
+    values += (values.empty() ? "" : ", ") + (text.empty() ? key : text);
+  }
+  const auto given = map.where.starts_with("--set") ? path + "=" : "";
+  issues.push_back(
+      {map.where, "'" + path + "' must be a list, not a map", "; give " + given + shortened("[" + values + "]")});
+}
+
 void decode_list(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
                  std::vector<int64_t>& out) {
   if (!rule.named.empty() && is_word(node)) return decode_name(node, path, rule, issues, out);
+  if (node.type == Type::map) return refuse_map(node, path, issues);
   std::vector<ConfigNode> items;
   if (node.type == ConfigNode::Type::list) {
     for (const auto& [key, item] : node.items) items.push_back(item);

@@ -32,6 +32,8 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
 /// One value or a list: `[1, 2]`, or a name that the rule has for one; earlier versions wrote the text `1,2`.
 void decode_list(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
                  std::vector<int64_t>& out);
+/// Appends the issue of a map where a list of values belongs.
+void refuse_map(const ConfigNode& map, const std::string& path, std::vector<Issue>& issues);
 /// Appends an issue for each key that is neither `known` nor one of earlier versions.
 void unknown_keys(const ConfigNode& map, const std::string& path, const std::vector<std::string>& known,
                   const std::vector<std::string>& former, std::vector<Issue>& issues);
@@ -65,6 +67,7 @@ template <class E>
 void decode_list(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
                  std::vector<E>& out) {
   out.clear();
+  if (node.type == ConfigNode::Type::map) return refuse_map(node, path, issues);
   if (node.type != ConfigNode::Type::list) return decode_scalar(node, path, rule, issues, out.emplace_back());
   for (const auto& [key, item] : node.items)
     decode_scalar(item, join_path(path, std::to_string(out.size())), rule, issues, out.emplace_back());

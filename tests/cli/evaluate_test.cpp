@@ -38,8 +38,9 @@ TEST_CASE("several runs are scored in one table, on the same text with the same 
   CHECK_THAT(common.text, Catch::Contains("nsp is skipped: " + alone + " is scored by mlm"));
   const auto other_seed = json_of(cloze("evaluate " + w.run + " --set evaluation.seed=9 --json"));
   CHECK(other_seed["unigram"] != both["runs"][0]["unigram"]);
-  check_refused("evaluate " + w.run + " --set train.seed=9", 2,
-                "--set train.seed=9: evaluate accepts keys of `evaluation` only, such as --set evaluation.seed=2");
+  check_refused(
+      "evaluate " + w.run + " --set train.seed=9", 2,
+      "--set train.seed=9: evaluate accepts keys of `evaluation` only; did you mean --set evaluation.seed=9?");
   check_refused("evaluate " + w.run + " --objective clm", 2,
                 "the network has no head for clm, only for mlm, nsp; evaluate an objective that it has a head for");
   check_refused("evaluate " + w.run + " --objective mml", 2, "there is no objective 'mml'; did you mean 'mlm'?");
