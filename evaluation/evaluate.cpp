@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "core/report/clusters.h"
 #include "core/text.h"
+#include "evaluation/source_losses.h"
 #include "objectives/objective.h"
 #include "run/config/objective_short_form.h"
 #include "run/device.h"
@@ -30,6 +31,7 @@ void add_predictions(std::vector<SequenceLoss>& sequences, int64_t first, const 
     const double weight = weights.defined() ? weights.data_ptr<double>()[i] : 1;
     sequence.sum += weight * losses.data_ptr<double>()[i];
     sequence.count += weight;
+    ++sequence.predictions;
   }
 }
 
@@ -40,7 +42,8 @@ struct LossSums {
   double weight = 0;  ///< of all predictions
 
   /// Adds a batch, of which `first` is the index of the first of all `sequences`, with the draws of its rows.
-  void add(const LossPart& part, int64_t first, int64_t sequences, const std::vector<RowDraws>& rows) {
+  void add(const LossPart& part, int64_t first, int64_t sequences, const std::vector<RowDraws>& rows,
+           const TokenStore& store) {
     held_out.name = part.name;
     held_out.of_rewrite = part.of_rewrite;
     held_out.weight = part.weight;
@@ -48,8 +51,11 @@ struct LossSums {
     held_out.count += part.count;
     weight += part.total_weight();
     held_out.sequences.resize(static_cast<size_t>(sequences));
-    for (size_t i = 0; i < rows.size(); ++i)
-      held_out.sequences[static_cast<size_t>(first) + i].document = rows[i].document;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      auto& sequence = held_out.sequences[static_cast<size_t>(first) + i];
+      sequence.document = rows[i].document;
+      sequence.bytes = label_bytes(store, rows[i]);
+    }
     if (part.single.loss.defined()) add_predictions(held_out.sequences, first, part);
     if (!part.binary) return;
     binary += *part.binary;
@@ -83,7 +89,7 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
     const auto batch = to_device(made, device);
     const auto parts = losses(batch, static_cast<uint64_t>(first));  // the key seeds the draws of `rewrite`
     sums.resize(parts.size());
-    for (size_t k = 0; k < parts.size(); ++k) sums[k].add(parts[k], first, available, rows);
+    for (size_t k = 0; k < parts.size(); ++k) sums[k].add(parts[k], first, available, rows, collator.store());
   }
   network.train(was_training);
   std::vector<HeldOut> found;
@@ -149,6 +155,7 @@ std::vector<HeldOut> evaluate(Network& network, const std::vector<Measure>& meas
       if (!part.of_rewrite) part.weight = measure.weight;
       // `generator:0.25` of `rtd:0.25`
       part.name = part.of_rewrite ? part.name + measure.name.substr(objective.name().size()) : measure.name;
+      part.sources = losses_by_source(part, measure.collator.store().sources());
       all.push_back(std::move(part));
     }
   }
@@ -202,6 +209,9 @@ json to_json(const std::vector<HeldOut>& losses) {
       entry["baseline"] = {
           {"name", part.baseline->name}, {"loss", part.baseline->loss}, {"accuracy", part.baseline->accuracy}};
     if (part.f1) entry["f1"] = *part.f1;
+    if (const auto bits = bits_per_byte(part)) entry["bits_per_byte"] = *bits;
+    if (!part.sources.empty()) entry["sources"] = to_json(part.sources);
+    for (const auto& source : part.sources) entry["sources"][source.name]["documents"] = scored_documents(source);
     found[part.name] = entry;
   }
   return found;
@@ -221,30 +231,25 @@ std::string to_text(const std::vector<HeldOut>& losses) {
   return text;
 }
 
-std::optional<std::vector<uint64_t>> sequence_label_bytes(const Collator& collator, int64_t sequences,
-                                                          int64_t batch_size) {
-  std::vector<uint64_t> found;
-  const auto available = std::min(sequences, static_cast<int64_t>(collator.size()));
-  for (int64_t first = 0; first < available; first += batch_size) {
-    std::vector<RowDraws> rows;
-    collator.batch(static_cast<uint64_t>(first), std::min(batch_size, available - first), &rows);
-    for (const auto& row : rows) {
-      auto& sum = found.emplace_back(0);
-      for (const int64_t token : row.label_offsets) {
-        if (token < 0) continue;
-        const auto bytes = collator.store().source_bytes(static_cast<uint64_t>(token));
-        if (!bytes) return std::nullopt;
-        sum += *bytes;
-      }
-    }
+std::optional<uint64_t> label_bytes(const TokenStore& store, const RowDraws& row) {
+  uint64_t sum = 0;
+  for (const int64_t token : row.label_offsets) {
+    if (token < 0) continue;
+    const auto bytes = store.source_bytes(static_cast<uint64_t>(token));
+    if (!bytes) return std::nullopt;
+    sum += *bytes;
   }
-  return found;
+  return sum;
 }
 
-std::optional<uint64_t> label_bytes(const Collator& collator, int64_t sequences, int64_t batch_size) {
-  const auto bytes = sequence_label_bytes(collator, sequences, batch_size);
-  if (!bytes) return std::nullopt;
-  return std::accumulate(bytes->begin(), bytes->end(), uint64_t{0});
+std::optional<double> bits_per_byte(const HeldOut& loss) {
+  uint64_t bytes = 0;
+  for (const auto& sequence : loss.sequences) {
+    if (!sequence.bytes) return std::nullopt;
+    bytes += *sequence.bytes;
+  }
+  if (bytes == 0) return std::nullopt;
+  return loss.loss * static_cast<double>(loss.count) / std::log(2.0) / static_cast<double>(bytes);
 }
 
 Baseline unigram_baseline(const Collator& collator, const std::vector<uint64_t>& counts, int64_t sequences,
@@ -292,20 +297,17 @@ std::string evaluation_protocol(const RunConfig& config, const TokenStore& store
 }
 
 std::string held_out_file(int64_t step, const std::string& measured, const std::vector<HeldOut>& losses,
-                          const std::vector<Measure>& measures, int64_t batch_size) {
-  HeldOutRecord record{.step = step, .measured = measured};
+                          const std::vector<SourceSpan>& sources) {
+  HeldOutRecord record{.step = step, .measured = measured, .sources = sources};
   for (const auto& part : losses) {
     auto& examples = record.losses[part.name];
+    const bool has_bytes = bits_per_byte(part).has_value();
     for (const auto& sequence : part.sequences) {
       examples.sum.push_back(sequence.sum);
       examples.count.push_back(sequence.count);
       examples.document.push_back(sequence.document);
+      if (has_bytes) examples.bytes.push_back(*sequence.bytes);
     }
-    const auto measure = std::ranges::find(measures, part.name, &Measure::name);
-    if (measure == measures.end()) continue;
-    const auto bytes = sequence_label_bytes(measure->collator, measure->sequences, batch_size);
-    const bool covers_text = bytes && std::any_of(bytes->begin(), bytes->end(), [](uint64_t n) { return n > 0; });
-    if (covers_text && bytes->size() == examples.sum.size()) examples.bytes = *bytes;
   }
   record.xxh3 = hash_hex(json_text(nlohmann::json(record.losses)));
   record.seal = seal_of(record);

@@ -25,6 +25,9 @@ struct SequenceLoss {
   double sum = 0;         ///< each prediction times its weight
   double count = 0;       ///< predictions, each counted by its weight
   uint64_t document = 0;  ///< that of its first token, or what else makes sequences alike: the text of task items
+  int64_t predictions = 0;
+  std::optional<uint64_t> bytes{};  ///< of the source text of the tokens that a generative objective predicts; none:
+                                    ///< the tokens were prepared without them
 };
 
 /// One held-out loss.
@@ -39,6 +42,7 @@ struct HeldOut {
   std::optional<Baseline> baseline{};      ///< none without token counts of the training text
   std::optional<double> f1{};              ///< of detecting replaced tokens (rtd)
   std::vector<SequenceLoss> sequences{};   ///< in the order of the held-out rows
+  std::vector<HeldOut> sources{};          ///< losses_by_source
 };
 
 /// The held-out evaluation of one objective: rows and masks that are independent of training.
@@ -89,14 +93,15 @@ std::optional<double> standard_error(const std::vector<SequenceLoss>& sequences)
 /// F1 of label 1; 0 without such labels and predictions.
 double f1_score(const BinaryCounts& counts);
 
-/// Bytes of source text that the labels of each of the first `sequences` sequences cover, counted in the files before
+/// Bytes of source text that the labels of a row of a generative objective cover, counted in the files before
 /// tokenization. None if the tokens were prepared without byte counts.
-std::optional<std::vector<uint64_t>> sequence_label_bytes(const Collator& collator, int64_t sequences,
-                                                          int64_t batch_size);
-/// The sum of label bytes.
-std::optional<uint64_t> label_bytes(const Collator& collator, int64_t sequences, int64_t batch_size);
+std::optional<uint64_t> label_bytes(const TokenStore& store, const RowDraws& row);
 
-/// {NAME: {loss, standard_error, perplexity, accuracy, count, sequences, baseline, f1}}.
+/// A loss in bits, for each byte of the source text of its predictions; none where no bytes are counted.
+std::optional<double> bits_per_byte(const HeldOut& loss);
+
+/// {NAME: {loss, standard_error, perplexity, accuracy, count, sequences, baseline, f1, bits_per_byte, sources}}, with
+/// the same of each source and its documents.
 nlohmann::json to_json(const std::vector<HeldOut>& losses);
 
 /// `  mlm loss 6.9060 +- 0.0123 accuracy 0.0741 (unigram 7.0903, 0.0507)`, all in one line.
@@ -106,8 +111,8 @@ std::string to_text(const std::vector<HeldOut>& losses);
 /// equal.
 std::string evaluation_protocol(const RunConfig& config, const TokenStore& store);
 
-/// The content of held_out.json.
+/// The content of held_out.json; `sources` of the held-out documents.
 std::string held_out_file(int64_t step, const std::string& measured, const std::vector<HeldOut>& losses,
-                          const std::vector<Measure>& measures, int64_t batch_size);
+                          const std::vector<SourceSpan>& sources);
 
 }  // namespace cloze

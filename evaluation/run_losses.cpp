@@ -16,6 +16,7 @@
 #include "core/spelling.h"
 #include "core/text.h"
 #include "data/prepare/prepare.h"
+#include "data/prepare/sources.h"
 #include "data/prepare/spool.h"
 #include "data/store/manifest.h"
 #include "data/store/read_mixture.h"
@@ -174,9 +175,11 @@ void skip_document_pairs(std::vector<EvaluatedRun>& runs, const std::string& tex
 
 EvaluationTexts readable_texts(const EvaluationRequest& c, const ScratchFolder& scratch) {
   EvaluationTexts texts;
-  if (!c.text.empty()) texts.sources = expand_inputs(c.text);
+  const auto found = find_files(c.text);
+  texts.sources = found.files;
+  texts.names = name_sources(found);
   if (!c.target.empty()) texts.targets = expand_inputs(c.target);
-  spool(std::array{&texts.sources, &texts.targets}, scratch.path());
+  name_copies(spool(std::array{&texts.sources, &texts.targets}, scratch.path()), texts.names);
   return texts;
 }
 
@@ -198,6 +201,7 @@ void prepare_texts(const EvaluatedRun& one, const EvaluationRequest& c, const Ev
   PrepareOptions options;
   options.inputs = texts.sources;
   options.targets = texts.targets;
+  options.sources = texts.names;
   options.out = out;
   options.tokenizer = one.run.folder + "/tokenizer";
   options.held_out = 0;
@@ -262,18 +266,15 @@ std::vector<uint64_t> baseline_counts(const EvaluatedRun& one) {
 
 /// The bits per byte of the first of the losses that is of a generative objective; none without byte counts, which is
 /// said.
-std::optional<double> bits_per_byte(const EvaluatedRun& one, const std::vector<Measure>& measures, int64_t batch_size) {
+std::optional<double> bits_per_byte(const EvaluatedRun& one, const std::vector<Measure>& measures) {
   for (size_t k = 0; k < measures.size(); ++k) {
     if (!as_kind(one.config.evaluation.objectives[k]).is_generative()) continue;
-    const auto part =
-        std::find_if(one.losses.begin(), one.losses.end(), [&](const auto& p) { return p.name == measures[k].name; });
-    const auto bytes = label_bytes(measures[k].collator, measures[k].sequences, batch_size);
-    if (!bytes)
+    const auto part = std::ranges::find(one.losses, measures[k].name, &HeldOut::name);
+    if (!std::ranges::all_of(part->sequences, [](const auto& sequence) { return sequence.bytes.has_value(); }))
       log_info("evaluate", concat(one.tokens,
                                   ": lacks the byte counts of its source, so no bits per byte; prepare the text "
                                   "again with --force"));
-    if (!bytes || *bytes == 0) return {};
-    return part->loss * static_cast<double>(part->count) / std::log(2.0) / static_cast<double>(*bytes);
+    return bits_per_byte(*part);
   }
   return {};
 }
@@ -311,7 +312,7 @@ void score(std::vector<EvaluatedRun>& runs, const EvaluationRequest& c) {
     auto network = one.run.network;
     if (!network && !read_one(c, one.path, [&] { network = open_run(one.run.checkpoint).network; })) continue;
     one.losses = evaluate(*network, measures, c.batch_size, at::kCPU);
-    one.bits_per_byte = bits_per_byte(one, measures, c.batch_size);
+    one.bits_per_byte = bits_per_byte(one, measures);
   }
   std::erase_if(runs, [](const EvaluatedRun& one) { return one.losses.empty(); });
 }

@@ -1,5 +1,6 @@
 #pragma once
 // `cloze evaluate`: held-out losses of runs on the same text with the same masks.
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -65,6 +66,7 @@ nlohmann::json losses_json(const std::vector<EvaluatedRun>& runs, const Evaluati
 /// The files of --text and --target; pipes, which can be read only once, are copied to disk.
 struct EvaluationTexts {
   std::vector<std::string> sources, targets;
+  std::map<std::string, std::string> names{};  ///< of the sources of text, by file: name_sources
 };
 
 /// Held-out sources with generated targets and references.

@@ -1,5 +1,8 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/log.h"
@@ -7,6 +10,7 @@
 #include "core/report/table.h"
 #include "core/text.h"
 #include "evaluation/run_losses.h"
+#include "evaluation/source_losses.h"
 
 namespace cloze {
 
@@ -37,14 +41,31 @@ class LossTable {
  public:
   /// `first` heads the names.
   explicit LossTable(const std::string& first)
-      : table_{.header = columns_of_numbers(
-                   {first, "loss", "+-", "perplexity", "accuracy", "predictions", "F1", "vs. first"})} {}
+      : table_{.header = columns_of_numbers({first, "loss", "+-", "perplexity", "accuracy", "predictions", "documents",
+                                             "bits/byte", "F1", "vs. first"})} {
+    table_.header[6].rank = 2;
+    table_.header[3].rank = 1;
+  }
 
   void add(const std::string& name, const HeldOut& part, const std::optional<LossDifference>& gap = {}) {
     const auto error = part.standard_error ? fixed(*part.standard_error, 4) : "";
     add_row(name, part.loss, error, part.accuracy, part.count);
-    if (part.f1) table_.rows.back()[6] = fixed(*part.f1, 4);
-    if (gap) table_.rows.back()[7] = with_error(gap->mean, gap->standard_error);
+    if (!part.sources.empty()) add_extent(part);
+    if (part.f1) table_.rows.back()[8] = fixed(*part.f1, 4);
+    if (gap) table_.rows.back()[9] = with_error(gap->mean, gap->standard_error);
+  }
+  /// `difference_of`: that of the source of this number from the first run
+  template <class Difference>
+  void add_sources(const std::string& indent, const HeldOut& part, const Difference& difference_of) {
+    constexpr size_t most = 20;
+    for (size_t s = 0; s < std::min(most, part.sources.size()); ++s) {
+      const auto& source = part.sources[s];
+      add(indent + source.name, source, difference_of(s));
+      add_extent(source);
+    }
+    if (part.sources.size() <= most) return;
+    table_.rows.emplace_back(table_.header.size());
+    table_.rows.back()[0] = concat(indent, part.sources.size() - most, " more: --json");
   }
   void add_baseline(const HeldOut& part) {
     if (part.baseline)
@@ -52,15 +73,21 @@ class LossTable {
   }
   void print() {
     drop_empty_columns(table_);
-    print_text(to_text(table_));
+    print_text(to_text(table_, terminal_columns(STDOUT_FILENO, std::numeric_limits<size_t>::max())));
   }
 
  private:
+  /// What sources are compared by.
+  void add_extent(const HeldOut& part) {
+    table_.rows.back()[6] = thousands(scored_documents(part));
+    if (const auto bits = bits_per_byte(part)) table_.rows.back()[7] = fixed(*bits, 4);
+  }
+
   void add_row(const std::string& name, double loss, const std::string& error, std::optional<double> accuracy,
                int64_t count) {
     table_.rows.push_back({name, fixed(loss, 4), error, fixed(std::exp(loss), 2),
                            accuracy ? fixed(100 * *accuracy, 2) + "%" : "", thousands(static_cast<uint64_t>(count)), "",
-                           ""});
+                           "", "", ""});
   }
 
   Table table_;
@@ -77,7 +104,11 @@ void print_part(const std::vector<EvaluatedRun>& runs, const HeldOut& first) {
   for (const auto& one : runs)
     for (const auto& part : one.losses) {
       if (!is_this(part)) continue;
-      table.add("  " + one.path, part, &part == &first ? std::nullopt : difference(one, part, runs[0], first));
+      const auto gap = &part == &first ? std::nullopt : difference(one, part, runs[0], first);
+      table.add("  " + one.path, part, gap);
+      table.add_sources("    ", part, [&](size_t s) {
+        return gap ? difference(one, part.sources[s], runs[0], first.sources[s]) : std::nullopt;
+      });
       if (!one_baseline) table.add_baseline(part);
     }
   if (one_baseline) table.add_baseline(first);
@@ -94,6 +125,7 @@ void print_table(const std::vector<EvaluatedRun>& runs) {
   for (const auto& part : first) {
     table.add(part.name, part);
     table.add_baseline(part);
+    table.add_sources("  ", part, [](size_t) { return std::optional<LossDifference>(); });
   }
   table.print();
 }
@@ -122,14 +154,22 @@ json to_json(const EvaluatedRun& one, const EvaluationRequest& c) {
   return found;
 }
 
+json to_json(const LossDifference& gap) {
+  json found{{"mean", gap.mean}};
+  if (gap.standard_error) found["standard_error"] = *gap.standard_error;
+  return found;
+}
+
 json differences_json(const EvaluatedRun& one, const EvaluatedRun& first) {
   json found = json::object();
   for (const auto& part : one.losses)
     for (const auto& other : first.losses) {
       const auto gap = part.name == other.name ? difference(one, part, first, other) : std::nullopt;
       if (!gap) continue;
-      found[part.name] = {{"mean", gap->mean}};
-      if (gap->standard_error) found[part.name]["standard_error"] = *gap->standard_error;
+      found[part.name] = to_json(*gap);
+      for (size_t s = 0; s < part.sources.size(); ++s)
+        if (const auto own = difference(one, part.sources[s], first, other.sources[s]))
+          found[part.name]["sources"][part.sources[s].name] = to_json(*own);
     }
   return found;
 }

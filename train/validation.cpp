@@ -16,7 +16,7 @@ double Validation::loss() const {
 }
 
 std::string Validation::file(const Training& training, const std::string& protocol) const {
-  return held_out_file(training.progress.step, protocol, losses_, {}, training.config.train.batch_size);
+  return held_out_file(training.progress.step, protocol, losses_, {});
 }
 
 HeldOutLosses::HeldOutLosses(const Training& training)
@@ -44,7 +44,8 @@ void HeldOutLosses::measure(Training& training) {
 }
 
 std::string HeldOutLosses::file(const Training& training, const std::string& protocol) const {
-  return held_out_file(training.progress.step, protocol, losses_, measures_, training.config.train.batch_size);
+  const auto sources = measures_.empty() ? std::vector<SourceSpan>() : measures_.front().collator.store().sources();
+  return held_out_file(training.progress.step, protocol, losses_, sources);
 }
 
 void HeldOutLosses::conclude(double, PretrainReport& report) const {

@@ -26,7 +26,7 @@ namespace {
 
 EncodedDocument encode(const RawDocument& raw, const Tokenizer& tokenizer, bool sentences_given,
                        std::vector<std::string_view>& found) {
-  EncodedDocument out{.number = raw.number};
+  EncodedDocument out{.number = raw.number, .file = raw.file};
   std::vector<uint8_t> empty;  // sentences without a token
   for (const auto& line : raw.lines) {
     found.clear();
@@ -97,6 +97,10 @@ EncodePass::EncodePass(const PrepareOptions& options, const Tokenizer& tokenizer
 EncodeProgress EncodePass::run(const std::vector<std::string>& inputs, const std::vector<std::string>& targets) {
   DocumentReader reader(reader_of(options_, inputs, targets));
   const bool given = reader.sentences_given();
+  for (const auto& file : inputs) {
+    const auto source = options_.sources.find(file);
+    sources_.push_back(source == options_.sources.end() ? "" : source->second);
+  }
   using Encoded = std::vector<EncodedDocument>;
   DocumentPool<Encoded> pool(threads_of(options_), [&](const RawBatch& batch) {
     Encoded encoded;
@@ -170,20 +174,20 @@ void EncodePass::write(const std::vector<EncodedDocument>& documents) {
 void EncodePass::put(const EncodedDocument& document, size_t first, size_t last, const std::string& split) {
   if (first == last) return;
   auto& out = writer(split);
-  const bool valid = split == "valid";
+  const bool valid = split == "valid", is_scored = valid || options_.for_scoring;
   const bool running = options_.format != TextFormat::pairs;  // the two sides of a pair have no separator
   size_t at = 0;
   for (size_t s = 0; s < first; ++s) at += document.lengths[s];
   for (size_t s = first; s < last; at += document.lengths[s++]) {
     out.add_sentence(document.ids.data() + at, document.lengths[s]);
-    if (valid || options_.for_scoring)
+    if (is_scored)
       out.add_source_bytes(covered_bytes(tokenizer_, document.sentences[s],
                                          {document.ids.data() + at, document.lengths[s]}, running && s > first));
     ++progress_.report.sentences;
     if (!valid) progress_.report.words += static_cast<uint64_t>(count_words(document.sentences[s]));
     count(document.ids, at, at + document.lengths[s], valid);
   }
-  out.end_document();
+  out.end_document(is_scored ? sources_[document.file] : "");
   ++(valid ? progress_.report.valid_documents : progress_.report.documents);
 }
 

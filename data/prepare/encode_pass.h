@@ -16,6 +16,7 @@ namespace cloze {
 /// A tokenized document.
 struct EncodedDocument {
   uint64_t number = 0;
+  size_t file = 0;  ///< index of its file
   std::vector<int32_t> ids{};
   std::vector<uint32_t> lengths{};       ///< of its sentences
   std::vector<std::string> sentences{};  ///< their text
@@ -72,6 +73,7 @@ class EncodePass {
   nlohmann::json key_;  // identifies the progress that this pass can resume
   const Split& split_;
   const std::vector<Assignment>& assignments_;
+  std::vector<std::string> sources_{};  // of each file; empty names where all are of one
   uint32_t id_bytes_;
   EncodeProgress progress_;
   std::map<std::string, std::unique_ptr<ShardWriter>> writers_;

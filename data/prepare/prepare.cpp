@@ -20,6 +20,7 @@
 #include "data/prepare/input_files.h"
 #include "data/prepare/input_survey.h"
 #include "data/reading/line_reader.h"
+#include "data/prepare/sources.h"
 #include "data/prepare/split.h"
 #include "data/tokenizer.h"
 #include "data/prepare/train_tokenizer.h"
@@ -155,10 +156,14 @@ std::array<std::vector<std::string>*, 4> inputs_of(PrepareOptions& options) {
 /// The options with inputs that are files. Folders do not stand for what is made in `out`.
 PrepareOptions with_files(PrepareOptions options, const std::string& out) {
   const std::vector<std::string> own{out, partial_of(out), replaced_folder(out)};
+  const bool has_scored = options.held_out > 0 || !options.valid_inputs.empty() || options.for_scoring;
   for (auto* inputs : inputs_of(options)) {
     if (inputs->empty()) continue;
     const auto given = *inputs;
-    *inputs = expand_inputs(given, own);
+    const auto found = find_files(given, own);
+    *inputs = found.files;
+    const bool are_scored = has_scored && inputs == &held_out_files(options);
+    if (are_scored && options.sources.empty()) options.sources = name_sources(found);
     leave_out(*inputs, given, options.exclude);
     leave_out_cards(*inputs, given);
     if (!options.for_scoring) warn_of_parts(*inputs, given);
@@ -195,15 +200,17 @@ std::string differences(json was, json is) {
     for (const auto& [key, value] : side->items()) keys.insert(key);
   for (const auto& key : keys) {
     const auto before = was.value(key, json()), after = is.value(key, json());
-    if (before == after) continue;
+    const bool are_names = key == "sources";
+    if (before == after || (are_names && !list.empty())) continue;  // other files have other names
     if (!list.empty()) list += "; ";
-    if (before.is_array() || after.is_array()) {
+    if (!are_names && (before.is_array() || after.is_array())) {
       list += first_few(changed_files(before, after), "; ");
       continue;
     }
     const auto old_text = before.is_null() ? "none" : json_text(before),
                new_text = after.is_null() ? "none" : json_text(after);
-    const bool is_short = !before.is_structured() && !after.is_structured() && old_text.size() + new_text.size() < 80;
+    const bool is_short =
+        (are_names || (!before.is_structured() && !after.is_structured())) && old_text.size() + new_text.size() < 80;
     list += key;
     if (is_short) list += concat(" was ", old_text, ", is ", new_text);
     if (before.is_object() && after.is_object()) list += ": " + differences(before, after);
@@ -254,6 +261,7 @@ std::optional<PrepareReport> existing(const PrepareOptions& options, const std::
                          ": exists; name another --out, or overwrite it with --force");
   const auto manifest = own_manifest(options.out);
   auto wanted = made_from(options, given ? given->fingerprint() : "", {});
+  if (!manifest.made_from.contains("sources")) wanted.erase("sources");  // of earlier versions
   for (const auto* list : {"inputs", "targets", "valid_inputs", "valid_targets"})
     if (wanted.contains(list) && manifest.made_from.contains(list))
       wanted[list] = with_known_times(wanted[list], manifest.made_from[list], manifest.contents);
@@ -341,6 +349,19 @@ EncodeProgress encode_all(const PrepareOptions& options, const Tokenizer& tokeni
   return done;
 }
 
+/// How many documents of each source are held out, in the order of the text; empty for text of one source.
+std::vector<SourceSpan> held_out_by_source(const PrepareOptions& options,
+                                           const std::map<std::string, std::vector<ShardFacts>>& splits) {
+  std::map<std::string, uint64_t> documents;
+  if (const auto held_out = splits.find("valid"); held_out != splits.end())
+    for (const auto& shard : held_out->second)
+      for (const auto& span : shard.sources) documents[span.source] += span.documents;
+  std::vector<SourceSpan> all;
+  for (const auto& name : names_in_order(held_out_files(options), options.sources))
+    all.push_back({.source = name, .documents = documents[name]});
+  return all;
+}
+
 /// What the manifest keeps of a report.
 json as_json(const PrepareReport& report) {
   return {{"documents", report.documents},
@@ -420,6 +441,7 @@ PrepareReport make_tokens(const PrepareOptions& options, const PrepareOptions& n
   report.leaked_documents = split.leaked;
   report.removed_documents = split.removed;
   report.removed_valid_documents = split.removed_valid;
+  report.held_out = held_out_by_source(options, splits);
   report.seconds = seconds_since(start);
   const auto contents = options.for_scoring ? json::object() : hashes_of(named, split, spooled);
   complete_output(partial, options.out, spooled,
@@ -481,6 +503,7 @@ PrepareReport prepare_files(const PrepareOptions& named, const std::optional<Tok
   std::map<std::string, Spooled> spooled;
   try {
     spooled = spool(inputs_of(options), partial);
+    name_copies(spooled, options.sources);
     return make_tokens(options, named, given, partial, spooled);
   } catch (const NotText& fault) {
     leave(partial, spooled);

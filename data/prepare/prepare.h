@@ -22,6 +22,7 @@ struct PrepareReport {
   LinePlace first_invalid;                                      ///< the first line with invalid UTF-8
   LinePlace first_skipped;                                      ///< the first skipped line
   LinePlace first_null;                                         ///< the first row without a text
+  std::vector<SourceSpan> held_out{};                           ///< documents of each source; empty for text of one
   double seconds = 0;
   bool reused = false;  ///< the folder existed, complete and made with the same options
 };

@@ -8,6 +8,7 @@
 #include "core/contains.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "data/prepare/sources.h"
 #include "data/reading/decoder.h"
 #include "data/reading/table_reader.h"
 #include "data/store/manifest.h"
@@ -221,6 +222,7 @@ json made_from(const PrepareOptions& o, const std::string& given, const std::map
   if (o.byte_fallback) j["train"]["byte_fallback"] = true;
   if (o.character_coverage) j["train"]["character_coverage"] = *o.character_coverage;
   if (o.special_tokens) j["special_tokens"] = true;
+  if (!o.sources.empty()) j["sources"] = names_in_order(held_out_files(o), o.sources);
   return parse_json(json_text(j));  // names as a manifest gives them back, which holds UTF-8
 }
 

@@ -74,6 +74,8 @@ struct PrepareOptions {
   bool for_scoring = false;  ///< the text is scored, not trained on: source bytes are counted in every split, not only
                              ///< in the held-out one, and duplicates cause no warning
   bool force = false;        ///< overwrite an existing folder
+  std::map<std::string, std::string> sources{};  ///< of the files of held-out text, the names of their sources, which
+                                                 ///< `prepare` finds where none are given; empty: all are of one
   uint64_t file_tokens = shard_tokens;  ///< tokens after which a file is closed; a resumed run keeps closed files
 };
 
@@ -103,6 +105,11 @@ void check_field(const PrepareOptions& options);
 
 /// The same for a --document where no text has lines that are not records.
 void check_document_unit(const PrepareOptions& options);
+
+/// The files that held-out text comes from.
+inline const std::vector<std::string>& held_out_files(const PrepareOptions& options) {
+  return options.valid_inputs.empty() ? options.inputs : options.valid_inputs;
+}
 
 /// How the text of `options` is read.
 ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::string>& inputs,

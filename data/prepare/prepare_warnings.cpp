@@ -92,6 +92,16 @@ void warn_of_null_rows(const PrepareReport& report) {
                      is_one ? "" : "the first ", "in ", file, ":", row, ", and ", is_one ? "is" : "are", " left out"));
 }
 
+/// Logs how many documents of each source are held out, where there are several, and not as many as files of a corpus.
+void say_held_out(const PrepareReport& report) {
+  constexpr size_t most = 10;
+  std::vector<std::string> counts;
+  for (const auto& [source, documents] : report.held_out)
+    counts.push_back(concat(documents == 0 ? "none" : thousands(documents), " of ", source));
+  if (report.valid_documents > 0 && !counts.empty() && counts.size() <= most)
+    log_info("data", concat("documents held out: ", listed(counts)));
+}
+
 }  // namespace
 
 void warn_of_text(const PrepareOptions& options, const Split& split, const PrepareReport& report) {
@@ -109,6 +119,7 @@ void warn_of_text(const PrepareOptions& options, const Split& split, const Prepa
     log_warning("data", concat(counted(report.incomplete_pairs, "pair"), report.incomplete_pairs == 1
                                                                              ? " lacks a side and was skipped"
                                                                              : " lack a side and were skipped"));
+  say_held_out(report);
   warn_of_invalid_utf8(options, report);
   warn_of_skipped_lines(report);
   warn_of_null_rows(report);

@@ -311,6 +311,7 @@ struct DocumentReader::Impl {
   /// `file`: with the line that was read last.
   void add(std::string_view text, RawDocument& document, const std::string& file) {
     const size_t bad = find_invalid_utf8(text);
+    document.file = next_file - 1;
     if (bad == std::string_view::npos) {
       document.lines.emplace_back(text);
     } else {

@@ -46,6 +46,7 @@ struct RawDocument {
   std::vector<std::string> lines;
   uint64_t bytes = 0;
   uint64_t number = 0;      ///< index among the documents of the reader
+  size_t file = 0;          ///< index of its file
   uint64_t tail_bytes = 0;  ///< size of its last sentences that are held out
   void clear() {
     lines.clear();

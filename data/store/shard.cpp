@@ -76,8 +76,17 @@ void ShardWriter::add_source_bytes(const std::vector<uint32_t>& bytes) {
   source_bytes_.insert(source_bytes_.end(), bytes.begin(), bytes.end());
 }
 
-void ShardWriter::end_document() {
-  if (documents_.back() != sentences_.size() - 1) documents_.push_back(static_cast<uint32_t>(sentences_.size() - 1));
+void append(std::vector<SourceSpan>& spans, const SourceSpan& more) {
+  if (spans.empty() || spans.back().source != more.source)
+    spans.push_back(more);
+  else
+    spans.back().documents += more.documents;
+}
+
+void ShardWriter::end_document(const std::string& source) {
+  if (documents_.back() == sentences_.size() - 1) return;
+  documents_.push_back(static_cast<uint32_t>(sentences_.size() - 1));
+  if (!source.empty()) append(sources_, {.source = source, .documents = 1});
 }
 
 ShardFacts ShardWriter::finish() {
@@ -105,7 +114,8 @@ ShardFacts ShardWriter::finish() {
                    .documents = header.documents,
                    .sentences = header.sentences,
                    .tokens = header.tokens,
-                   .xxh3 = XXH3_64bits(content.data(), content.size())};
+                   .xxh3 = XXH3_64bits(content.data(), content.size()),
+                   .sources = std::move(sources_)};
   if (source_bytes_.size() != tokens_) return facts;
   const std::string source(reinterpret_cast<const char*>(source_bytes_.data()), 4 * source_bytes_.size());
   facts.source_file = file_.substr(0, file_.rfind('.')) + ".bytes";

@@ -27,12 +27,28 @@ inline constexpr uint64_t shard_tokens = uint64_t{1} << 26;
 /// Size of a file with this header; 0 for implausible counts.
 uint64_t shard_bytes(const ShardHeader& header);
 
+/// Documents that follow each other and are of one source.
+struct SourceSpan {
+  std::string source;
+  uint64_t documents = 0;
+  bool operator==(const SourceSpan&) const = default;
+};
+template <class V>
+void describe(V& v, SourceSpan& s) {
+  v("source", s.source);
+  v("documents", s.documents);
+}
+
+/// Adds documents to the end; those of the source of the last ones to these.
+void append(std::vector<SourceSpan>& spans, const SourceSpan& more);
+
 struct ShardFacts {
   std::string file;
   uint64_t bytes = 0, documents = 0, sentences = 0, tokens = 0, xxh3 = 0;
   std::string source_file{};  ///< u32 [tokens]: number of bytes of the source text that each token covers; empty: not
                               ///< counted
   uint64_t source_xxh3 = 0;
+  std::vector<SourceSpan> sources{};  ///< of all its documents; empty: not known
 };
 
 template <class V>
@@ -47,6 +63,7 @@ void describe(V& v, ShardFacts& s) {
     inner("file", s.source_file);
     inner("xxh3", s.source_xxh3);
   });
+  v.unless("sources", s.sources, {});
 }
 
 /// The file of a shard, its ids or its source bytes, whose size or checksum is not that of its facts; empty: none.
@@ -62,7 +79,8 @@ class ShardWriter {
   /// none.
   void add_source_bytes(const std::vector<uint32_t>& bytes);
   void add_sentence(const int32_t* ids, size_t count);
-  void end_document();
+  /// `source`: empty where none is noted.
+  void end_document(const std::string& source = "");
   uint64_t tokens() const { return tokens_; }
   uint64_t documents() const { return documents_.size() - 1; }
   /// Finishes the file and syncs it. Throws DataError with the system's reason.
@@ -77,6 +95,7 @@ class ShardWriter {
   std::vector<uint32_t> sentences_{0}, documents_{0};
   std::vector<uint16_t> narrow_;
   std::vector<uint32_t> source_bytes_;
+  std::vector<SourceSpan> sources_;
   std::string folder_;
 };
 

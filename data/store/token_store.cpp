@@ -308,6 +308,18 @@ std::optional<uint64_t> TokenStore::source_bytes(uint64_t token) const {
   return shard.file->source_bytes[token - shard.first_token];
 }
 
+std::vector<SourceSpan> TokenStore::sources() const {
+  std::vector<SourceSpan> all;
+  uint64_t documents = 0;
+  for (const auto& shard : impl_->shards)
+    for (const auto& span : shard.file->expected.sources) {
+      append(all, span);
+      documents += span.documents;
+    }
+  if (all.size() < 2 || documents != impl_->documents) all.clear();
+  return all;
+}
+
 const std::vector<uint64_t>& TokenStore::train_counts() const { return impl_->manifest.counts; }
 std::optional<uint64_t> TokenStore::train_words() const {
   const auto& report = impl_->manifest.report;

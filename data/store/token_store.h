@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "data/store/shard.h"
 #include "data/tokenizer.h"
 
 namespace cloze {
@@ -49,6 +50,10 @@ class TokenStore {
   /// to its text. nullopt for tokens prepared without them: those of the training split, and of earlier versions.
   /// Throws DataError for a damaged file.
   std::optional<uint64_t> source_bytes(uint64_t token) const;
+
+  /// Of which source the documents of a held-out text are, or of one that is scored, in their order. Empty where all
+  /// are of one, or it is not known.
+  std::vector<SourceSpan> sources() const;
 
   /// Frequency of each id of the tokenizer in the training split, from the manifest; the unigram baseline.
   const std::vector<uint64_t>& train_counts() const;

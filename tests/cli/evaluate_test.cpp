@@ -232,3 +232,56 @@ TEST_CASE("masks of a text do not depend on the tokens that a run was trained on
     CHECK(now["held_out"] == before["held_out"]);
   }
 }
+
+TEST_CASE("the held-out loss of a source is that of its text alone, and those of all make up the whole", "[cli]") {
+  TempDir dir;
+  const auto text = [&](const std::string& name, const std::string& animal, int documents) {
+    std::string all;
+    for (int d = 0; d < documents; ++d) {
+      for (int s = 0; s < 4; ++s) all += "The " + animal + " number " + std::to_string(d * 7 % 11) + " slept well.\n";
+      all += "\n";
+    }
+    return dir.write(name, all);
+  };
+  const auto train = text("en.txt", "cat", 40) + " " + text("de.txt", "Katze", 40);
+  const auto held_out = text("v/en.txt", "cat", 5) + " " + text("v/de.txt", "Katze", 7);
+  const auto tokens = dir / "tokens", run = dir / "run", other = dir / "other";
+  const auto prepared =
+      cloze("prepare " + train + " --valid " + held_out + " --for gpt2 --vocab-size 300 --out " + tokens);
+  INFO(prepared.text);
+  REQUIRE(prepared.code == 0);
+  CHECK_THAT(prepared.text, Catch::Contains("documents held out: 5 of en.txt, 7 of de.txt"));
+  const auto config = std::string(SOURCE_DIR "/configs/gpt2/tiny.yaml --set data.tokens=") + tokens +
+                      " --set model.hidden_size=32 --set train.budget.steps=6 --set train.batch_size=4 --run ";
+  REQUIRE(cloze("pretrain " + config + run).code == 0);
+  REQUIRE(cloze("pretrain " + config + other + " --set train.seed=2").code == 0);
+  const auto whole = json_of(cloze("evaluate " + run + " --json"))["held_out"]["clm"];
+  double sum = 0;
+  int64_t predictions = 0;
+  for (const std::string source : {"en.txt", "de.txt"}) {
+    INFO(source);
+    const auto part = whole["sources"][source];
+    const auto alone = json_of(cloze("evaluate " + run + " --json --text " + dir / "v/" + source))["held_out"]["clm"];
+    CHECK(part["loss"].get<double>() == Approx(alone["loss"].get<double>()).epsilon(1e-5));
+    CHECK(part["bits_per_byte"].get<double>() == Approx(alone["bits_per_byte"].get<double>()).epsilon(1e-5));
+    CHECK(part["count"] == alone["count"]);
+    CHECK(part["documents"] == (source == "en.txt" ? 5 : 7));
+    CHECK_FALSE(alone.contains("sources"));
+    sum += part["loss"].get<double>() * part["count"].get<double>();
+    predictions += part["count"].get<int64_t>();
+  }
+  CHECK(predictions == whole["count"]);
+  CHECK(sum / static_cast<double>(predictions) == Approx(whole["loss"].get<double>()).epsilon(1e-12));
+  const auto on_text = json_of(cloze("evaluate " + run + " --json --text " + held_out))["held_out"]["clm"];
+  CHECK(on_text["sources"] == whole["sources"]);
+  CHECK(nlohmann::json::parse(read_file(run + "/held_out.json"))["sources"].size() == 2);
+  const auto both = json_of(cloze("evaluate " + run + " " + other + " --json"))["runs"];
+  const auto gaps = both[1]["minus_first"]["clm"]["sources"];
+  for (const std::string source : {"en.txt", "de.txt"}) {
+    const auto loss = [&](int r) { return both[r]["held_out"]["clm"]["sources"][source]["loss"].get<double>(); };
+    CHECK(gaps[source]["mean"].get<double>() == Approx(loss(1) - loss(0)).margin(1e-9));
+  }
+  CHECK_THAT(cloze("evaluate " + run + " " + other).text, Catch::Contains("    en.txt") &&
+                                                              Catch::Contains("    de.txt") &&
+                                                              Catch::Contains("  documents  bits/byte  "));
+}
