@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -94,12 +95,24 @@ class PredictionCollator {
     return zero_shot_folder(request_.results, request_.model, revision, *request_.backend);
   }
 
+  /// Throws DataError where results before were of another network. What the published program wrote has no note.
+  void check_network(const fs::path& file) {
+    for (const auto& [revision, weights] : noted_weights(file.string())) {
+      const auto& first = networks_.emplace(revision, std::pair(file.string(), weights)).first->second;
+      require<DataError>(first.second == weights, file.string(), ": is of another network (weights ", weights,
+                         ") than ", first.first, " (", first.second,
+                         "); write both from one checkpoint (`cloze evaluate RUN --suite babylm`, `cloze babylm "
+                         "finetune RUN DATA`), or give each network its own --results");
+    }
+  }
+
   /// The JSON of a file; none, and a fault with `mend`, if it is not there.
   std::optional<PythonJson> read(const fs::path& file, const char* mend) {
     if (!fs::exists(file)) {
       fault(file.string(), ": is not there; ", mend);
       return {};
     }
+    check_network(file);
     return parse_python_json(read_text(file.string()), file.string());
   }
 
@@ -223,6 +236,7 @@ class PredictionCollator {
 
   const CollateRequest& request_;
   const BabylmSizes& sizes_;
+  std::map<std::string, std::pair<std::string, std::string>> networks_;  ///< first file and weights, by revision
 };
 
 /// Sentences in lines of their own, the first of many.

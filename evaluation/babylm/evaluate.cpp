@@ -124,7 +124,7 @@ std::vector<float> official_sums(const LoadedRun& run, const BabylmTask& task, B
 }
 
 SuiteResult task_result(const LoadedRun& run, const BabylmTask& task, std::optional<BabylmBackend> backend,
-                        const SuiteOptions& options, const std::vector<std::string>& zero_shots) {
+                        const SuiteOptions& options, const std::vector<ResultsFolder>& zero_shots) {
   const Scorer scorer(run, options.scoring);
   std::vector<Passage> passages;
   for (const auto& item : task.items)
@@ -163,7 +163,7 @@ void mark_unofficial(SuiteResult& result) {
 }
 
 SuiteResult reading_times_result(const LoadedRun& run, const ReadingSuite& suite, std::optional<BabylmBackend> backend,
-                                 const SuiteOptions& options, const std::vector<std::string>& zero_shots) {
+                                 const SuiteOptions& options, const std::vector<ResultsFolder>& zero_shots) {
   const auto of_words = surprisal_options(run, options);
   if (!backend) {
     const auto fault = fault_of(run.config, suite, of_words);
@@ -246,7 +246,7 @@ SuiteResult babylm_result(const BabylmTask& task, std::span<const PassageScore> 
 
 std::vector<SuiteResult> evaluate_babylm(const LoadedRun& run, const BabylmData& data,
                                          std::optional<BabylmBackend> backend, const SuiteOptions& options,
-                                         const std::vector<std::string>& zero_shots,
+                                         const std::vector<ResultsFolder>& zero_shots,
                                          std::vector<std::string>& skipped) {
   const auto of_tasks = ranking_options(run, backend, options);
   const auto fault = backend ? babylm_fault(run, *backend) : "";

@@ -43,7 +43,8 @@ SuiteOptions surprisal_options(const LoadedRun& run, const SuiteOptions& options
 /// those of reading times when they are read. Throws ConfigError by babylm_fault.
 std::vector<SuiteResult> evaluate_babylm(const LoadedRun& run, const BabylmData& data,
                                          std::optional<BabylmBackend> backend, const SuiteOptions& options,
-                                         const std::vector<std::string>& zero_shots, std::vector<std::string>& skipped);
+                                         const std::vector<ResultsFolder>& zero_shots,
+                                         std::vector<std::string>& skipped);
 
 /// Whether a request's --suite is BabyLM's evaluation data. Throws ConfigError for options that only these have.
 bool names_babylm(const SuiteRequest& request);

@@ -10,6 +10,7 @@
 #include "evaluation/suites/babylm.h"
 #include "evaluation/suites/suite.h"
 #include "inference/scoring/form_rules.h"
+#include "run/checkpoints/checksums.h"
 #include "run/checkpoints/milestones.h"
 #include "run/config/load_config.h"
 #include "run/run_tokenizer.h"
@@ -98,15 +99,17 @@ void add_surprisals(CheckpointSurprisals& checkpoint, const LoadedRun& run, cons
   if (backend) checkpoint.official = std::move(official);
 }
 
-/// Ages of acquisition over the checkpoints that a run keeps by words; none for a run without those.
-std::optional<SuiteResult> acquisition_of(const std::string& run, const AcquisitionSuite& suite,
-                                          const SuiteRequest& c) {
+/// Ages of acquisition over the checkpoints that a run keeps by words; none for a run without those. `weights`: of the
+/// checkpoint whose results they stand beside.
+std::optional<SuiteResult> acquisition_of(const std::string& run, const AcquisitionSuite& suite, const SuiteRequest& c,
+                                          RevisionWeights weights) {
   std::vector<CheckpointSurprisals> checkpoints;
   std::optional<BabylmBackend> backend;
   double chance = 0;
   for (const auto& [words_read, step_folder] : all_milestones_of(run_directory_of(run))) {
     const auto opened = open_intact(step_folder);
     backend = backend_of(c, opened);
+    weights[revision_of(words_read)] = weights_fingerprint(step_folder);
     chance = std::log(static_cast<double>(opened.tokenizer.size()));
     auto options = surprisal_options(opened, options_of(c));
     options.scoring.takes_stride = false;
@@ -121,7 +124,8 @@ std::optional<SuiteResult> acquisition_of(const std::string& run, const Acquisit
     return {};
   }
   const auto model = model_of(run);
-  if (backend) write_acquisition(zero_shot_folder(c.results, model, "main", *backend), model, suite, checkpoints);
+  if (backend)
+    write_acquisition({zero_shot_folder(c.results, model, "main", *backend), weights}, model, suite, checkpoints);
   if (suite.ages.empty() || checkpoints.size() < 3) return {};
   auto result = acquisition_result(suite, checkpoints, chance);
   result.suite = "AoA_word";
@@ -140,13 +144,16 @@ std::vector<SuiteResult> results_of(const LoadedRun& run, const SuiteTarget& tar
   auto options = options_of(c);
   options.scoring.takes_stride = false;
   options.scoring.progress = suite_progress("babylm, " + run.checkpoint);
-  std::vector<std::string> folders;
+  const auto weights = weights_fingerprint(run.checkpoint);
+  std::vector<ResultsFolder> folders;
   for (const auto& name : *target.revisions)
-    if (backend) folders.push_back(zero_shot_folder(c.results, model_of(target.run), name, *backend));
+    if (backend)
+      folders.push_back({zero_shot_folder(c.results, model_of(target.run), name, *backend), {{name, weights}}});
   auto results = evaluate_babylm(run, data, backend, options, folders, skipped);
   end_progress();
   const SuiteTask ages{.evaluate = [&] {
-    if (auto found = acquisition_of(target.run, *data.acquisition, c)) results.push_back(std::move(*found));
+    if (auto found = acquisition_of(target.run, *data.acquisition, c, {{"main", weights}}))
+      results.push_back(std::move(*found));
   }};
   const std::span<const SuiteTask> of_run(&ages, with_ages && data.acquisition ? 1 : 0);
   evaluate_tasks(of_run, [&](size_t, const std::exception& e) {
@@ -155,7 +162,7 @@ std::vector<SuiteResult> results_of(const LoadedRun& run, const SuiteTarget& tar
     log_warning("babylm", concat(target.run, ": ", skipped.back()));
   });
   if (!results.empty())
-    for (const auto& folder : folders) log_info("babylm", concat(folder, ": predictions and reports"));
+    for (const auto& folder : folders) log_info("babylm", concat(folder.path, ": predictions and reports"));
   return results;
 }
 

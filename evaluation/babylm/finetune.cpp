@@ -122,7 +122,8 @@ class BabylmTuner {
     const auto run = run_directory_of(request.run);
     const auto model = babylm_model_name(run);
     folder_ = request.folder.empty() ? "runs/" + model + "-babylm" : request.folder;
-    results_ = (fs::path(request.results) / model / "main" / "finetune").string();
+    results_.path = (fs::path(request.results) / model / "main" / "finetune").string();
+    results_.weights["main"] = weights_fingerprint(request.run);
     is_decoder_ = backbone_of(decode<RunConfig>(load_run_config(run + "/run.yaml")).model).is_decoder();
     for (const auto& task : babylm_finetuned) keep(task_file(task), babylm_task_file(task, data_), "other data");
     keep_request();
@@ -130,7 +131,7 @@ class BabylmTuner {
 
   BabylmFinetuning finetune() {
     check_items();
-    BabylmFinetuning finetuning{.results = results_};
+    BabylmFinetuning finetuning{.results = results_.path};
     for (const auto& task : babylm_finetuned) finetuning.tasks.push_back(published(task));
     for (size_t t = 0; t < finetuning.tasks.size(); ++t)
       for (int64_t s = 0; s < request_.seeds; ++s)
@@ -261,7 +262,8 @@ class BabylmTuner {
   }
 
   const BabylmFinetuneRequest& request_;
-  std::string data_, folder_, results_;
+  std::string data_, folder_;
+  ResultsFolder results_;
   bool is_decoder_ = false;
 };
 

@@ -186,7 +186,28 @@ void write(const fs::path& file, const std::string& content) {
   write_atomic(file.string(), content);
 }
 
+std::string weights_note(const fs::path& file) { return (file.parent_path() / "weights.json").string(); }
+
+/// Writes a file of predictions. Of which network it is comes after it: killed between, the note is of another.
+void write_predictions(const fs::path& file, const std::string& content, const RevisionWeights& weights) {
+  write(file, content);
+  PythonJson::Dict note;
+  for (const auto& [revision, fingerprint] : weights) note.emplace_back(revision, fingerprint);
+  write(weights_note(file), python_json(note) + "\n");
+}
+
 }  // namespace
+
+RevisionWeights noted_weights(const std::string& file) {
+  const auto note = weights_note(file);
+  if (!fs::exists(note)) return {};
+  const auto json = parse_python_json(read_text(note), note);
+  require<DataError>(json.dict() != nullptr, note, ": is no JSON object of revisions");
+  RevisionWeights weights;
+  for (const auto& [revision, fingerprint] : *json.dict())
+    if (fingerprint.text()) weights[revision] = *fingerprint.text();
+  return weights;
+}
 
 std::string babylm_model_name(const std::string& model) {
   auto path = fs::path(model).lexically_normal();
@@ -201,22 +222,22 @@ std::string zero_shot_folder(const std::string& results, const std::string& mode
   return (fs::path(results) / model / revision / "zero_shot" / name_of(backend)).string();
 }
 
-void write_report(const std::string& zero_shot, const BabylmDataset& dataset, const BabylmReport& report) {
-  const auto folder = fs::path(zero_shot) / dataset.task / dataset.folder;
-  write(folder / "predictions.json", python_json(report.predictions));
+void write_report(const ResultsFolder& zero_shot, const BabylmDataset& dataset, const BabylmReport& report) {
+  const auto folder = fs::path(zero_shot.path) / dataset.task / dataset.folder;
+  write_predictions(folder / "predictions.json", python_json(report.predictions), zero_shot.weights);
   write(folder / "best_temperature_report.txt", report_text(dataset, report));
 }
 
-void write_reading(const std::string& zero_shot, const ReadingSuite& suite, const ReadingSurprisals& surprisals) {
+void write_reading(const ResultsFolder& zero_shot, const ReadingSuite& suite, const ReadingSurprisals& surprisals) {
   const auto gains = reading_gains(suite.times, surprisals.words, surprisals.previous);
-  const auto folder = fs::path(zero_shot) / "reading";
-  write(folder / "predictions.json", python_json(reading_predictions(surprisals)));
+  const auto folder = fs::path(zero_shot.path) / "reading";
+  write_predictions(folder / "predictions.json", python_json(reading_predictions(surprisals)), zero_shot.weights);
   write(folder / "report.txt", "EYE TRACKING SCORE: " + two_decimals(100 * gains.eye_tracking_mean()) +
                                    "\nSELF-PACED READING SCORE: " + two_decimals(100 * gains.self_paced.value()) +
                                    "\n");
 }
 
-void write_finetuning(const std::string& folder, const std::string& task,
+void write_finetuning(const ResultsFolder& folder, const std::string& task,
                       const std::vector<std::pair<std::string, double>>& figures, const std::vector<int64_t>& labels) {
   PythonJson::List lines;
   for (const auto label : labels)
@@ -225,14 +246,14 @@ void write_finetuning(const std::string& folder, const std::string& task,
   std::string report;
   for (const auto& [metric, value] : figures)
     report += (report.empty() ? "" : "\n") + metric + ": " + python_repr(value);
-  write(fs::path(folder) / task / "results.txt", report);
-  write(fs::path(folder) / task / "predictions.json", python_json(whole));
+  write(fs::path(folder.path) / task / "results.txt", report);
+  write_predictions(fs::path(folder.path) / task / "predictions.json", python_json(whole), folder.weights);
 }
 
-void write_acquisition(const std::string& zero_shot, const std::string& model, const AcquisitionSuite& suite,
+void write_acquisition(const ResultsFolder& zero_shot, const std::string& model, const AcquisitionSuite& suite,
                        const std::vector<CheckpointSurprisals>& checkpoints) {
-  write(fs::path(zero_shot) / "AoA_word" / "surprisal.json",
-        python_json(acquisition_surprisal_json(model, suite, checkpoints), 2));
+  write_predictions(fs::path(zero_shot.path) / "AoA_word" / "surprisal.json",
+                    python_json(acquisition_surprisal_json(model, suite, checkpoints), 2), zero_shot.weights);
 }
 
 }  // namespace cloze

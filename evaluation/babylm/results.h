@@ -7,9 +7,12 @@
 //   RESULTS/MODEL/main/finetune/TASK/{predictions.json,results.txt}
 //   RESULTS/MODEL/chck_7M/...
 //
+// Beside each of these stands weights.json: of which network it is, by which collate tells results of several.
+//
 // Differs: there the reading times of enc_dec_mask and enc_dec_prefix are under the backend `enc_dec`, where
 // collate_preds.py does not look for them.
 // Source: BabyLM 2026, strict/evaluation_pipeline/sentence_zero_shot/{run,compute_results}.py.
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,18 +52,30 @@ std::string babylm_model_name(const std::string& model);
 std::string zero_shot_folder(const std::string& results, const std::string& model, const std::string& revision,
                              BabylmBackend backend);
 
-/// Writes a report and its predictions below a zero_shot_folder.
-void write_report(const std::string& zero_shot, const BabylmDataset& dataset, const BabylmReport& report);
+/// Of which networks results are: a weights_fingerprint by the revision of the model, such as `main`.
+using RevisionWeights = std::map<std::string, std::string>;
+
+/// Where results of a network are written.
+struct ResultsFolder {
+  std::string path;           ///< zero_shot_folder, or MODEL/main/finetune
+  RevisionWeights weights{};  ///< noted beside each result
+};
+
+/// What is noted beside a file of results; empty for those of the published program.
+RevisionWeights noted_weights(const std::string& file);
+
+/// Writes a report and its predictions.
+void write_report(const ResultsFolder& zero_shot, const BabylmDataset& dataset, const BabylmReport& report);
 
 /// Writes them with the two scores, in percent.
-void write_reading(const std::string& zero_shot, const ReadingSuite& suite, const ReadingSurprisals& surprisals);
+void write_reading(const ResultsFolder& zero_shot, const ReadingSuite& suite, const ReadingSurprisals& surprisals);
 
-/// Writes the labels that are predicted for the items of a fine-tuned task, and its figures, below `folder`, which is
-/// MODEL/main/finetune. Source: strict/evaluation_pipeline/finetune/run.py.
-void write_finetuning(const std::string& folder, const std::string& task,
+/// Writes the labels that are predicted for the items of a fine-tuned task, and its figures.
+/// Source: strict/evaluation_pipeline/finetune/run.py.
+void write_finetuning(const ResultsFolder& folder, const std::string& task,
                       const std::vector<std::pair<std::string, double>>& figures, const std::vector<int64_t>& labels);
 
-void write_acquisition(const std::string& zero_shot, const std::string& model, const AcquisitionSuite& suite,
+void write_acquisition(const ResultsFolder& zero_shot, const std::string& model, const AcquisitionSuite& suite,
                        const std::vector<CheckpointSurprisals>& checkpoints);
 
 }  // namespace cloze

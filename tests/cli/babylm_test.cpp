@@ -48,6 +48,7 @@ TEST_CASE("babylm finetune does the seven tasks, says what a decoder gets, goes 
     const auto report = read_file(tuned + "/" + task + "/results.txt");
     CHECK(report.starts_with("accuracy: "));
     CHECK((report.find("\nf1: ") != std::string::npos) == (task != "mnli"));
+    CHECK(json::parse(read_file(tuned + "/" + task + "/weights.json"))["main"].get<std::string>().size() == 16);
   }
   const auto before = read_file(tuned + "/wsc/predictions.json");
   fs::remove(dir / "runs/wsc/published/summary.json");

@@ -406,6 +406,9 @@ TEST_CASE("BabyLM's tasks are answered for every checkpoint, and collated as far
   CHECK_THAT(partial.text, Catch::Contains(written) && Catch::Contains("comps/comps/predictions.json: is not there"));
   CHECK(json::parse(read_file(written))["wug_past"]["wug_past"]["predictions"].size() == 3);
   CHECK(cloze("babylm collate " + results + " --model words --backend mlm --partial").code == 0);
+  w.dir.write("results/words/main/finetune/rte/predictions.json", "{}");
+  w.dir.write("results/words/main/finetune/rte/weights.json", R"({"main": "of another"})");
+  check_refused(collate + " --partial", 1, "rte/predictions.json: is of another network (weights of another) than ");
 }
 
 TEST_CASE("a checkpoint that cannot be read does not cost BabyLM's answers of the others", "[cli][babylm]") {

@@ -208,6 +208,26 @@ TEST_CASE("a partial submission may be fine-tuning alone, whatever the backend",
   CHECK(found.find("glue")->find("boolq") != nullptr);
 }
 
+TEST_CASE("results of different networks are no submission, not even a partial one", "[babylm]") {
+  Results results(true);
+  results.options.partial = true;
+  const auto note = [&](const std::string& folder, const json& weights) {
+    results.dir.write(folder + "/weights.json", weights.dump());
+  };
+  note(results.main + "zero_shot/mlm/ewok/ewok_filtered", {{"main", "a"}});
+  note(results.main + "zero_shot/mlm/AoA_word", {{"main", "a"}, {"chck_7M", "c"}});
+  note(results.main + "finetune/rte", {{"main", "a"}});
+  note("results/baby/chck_7M/zero_shot/mlm/reading", {{"chck_7M", "c"}});
+  CHECK(results.refusal().empty());
+  const auto refused = [&](const std::string& folder, const std::string& revision, const std::string& other) {
+    note(folder, {{revision, "b"}});
+    CHECK_THAT(results.refusal(), Contains(folder) && Contains("json: is of another network (weights b) than ") &&
+                                      Contains(other) && Contains("write both from one checkpoint"));
+  };
+  refused("results/baby/chck_7M/zero_shot/mlm/reading", "chck_7M", "main/zero_shot/mlm/AoA_word/surprisal.json (c)");
+  refused(results.main + "finetune/rte", "main", "ewok_filtered/predictions.json (a)");
+}
+
 TEST_CASE("ages of acquisition are of every checkpoint of the track, each with all contexts", "[babylm]") {
   const Results results;
   const auto refused = [&](const std::string& from, const std::string& to, const std::string& sentence) {

@@ -38,7 +38,7 @@ TEST_CASE("the tasks of BabyLM are read from the published files by the publishe
 
 TEST_CASE("predictions and figures of a fine-tuned task have the bytes of the published program's", "[babylm]") {
   const TempDir dir;
-  write_finetuning(dir / "main/finetune", "rte", {{"accuracy", 0.5}, {"f1", 2.0 / 3}, {"mcc", 0}}, {1, 0});
+  write_finetuning({dir / "main/finetune"}, "rte", {{"accuracy", 0.5}, {"f1", 2.0 / 3}, {"mcc", 0}}, {1, 0});
   CHECK(read_file(dir / "main/finetune/rte/results.txt") == "accuracy: 0.5\nf1: 0.6666666666666666\nmcc: 0.0");
   CHECK(read_file(dir / "main/finetune/rte/predictions.json") ==
         R"({"rte": {"predictions": [{"id": "rte_0", "pred": 1}, {"id": "rte_1", "pred": 0}]}})");

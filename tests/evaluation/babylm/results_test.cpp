@@ -34,7 +34,7 @@ TEST_CASE("surprisals of reading times are written with the scores that they giv
     surprisals.words.push_back(0.25 * static_cast<double>(i * 5 % 13));
     surprisals.previous.push_back(suite.times.previous[i] ? 0.5 * static_cast<double>(i * 3 % 7) : NAN);
   }
-  write_reading(dir / "zero_shot/mlm", suite, surprisals);
+  write_reading({dir / "zero_shot/mlm"}, suite, surprisals);
   const auto text = read_file(dir / "zero_shot/mlm/reading/predictions.json");
   CHECK_THAT(text, Catch::StartsWith(R"({"reading": {"predictions": [{"id": 0, "pred": 0.0, "prev_pred": NaN}, )"
                                      R"({"id": 1, "pred": 1.25, "prev_pred": NaN}, )"
@@ -49,7 +49,7 @@ TEST_CASE("surprisals of reading times are written with the scores that they giv
 TEST_CASE("surprisals of acquisition are by checkpoint, word and context, indented by two", "[babylm]") {
   const TempDir dir;
   const AcquisitionSuite suite{.words = {{"owl", {"the", "an"}}, {"cup", {"a"}}}, .ages = {}};
-  write_acquisition(dir / "mlm", "baby", suite,
+  write_acquisition({dir / "mlm"}, "baby", suite,
                     {{.name = "chck_1M", .words = 1e6 + 0.4, .surprisals = {1.5, 2, 0.25}},
                      {.name = "chck_2M", .words = 2e6, .surprisals = {1, 1, 1}}});
   const auto text = read_file(dir / "mlm/AoA_word/surprisal.json");
