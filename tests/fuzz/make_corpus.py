@@ -80,6 +80,7 @@ def tokenizers():
 def texts():
     seed("text", "seed-lines", "One line here.\nAnother, \u4e2d\u6587.\n\nA new document\tand a tab.\r\n")
     seed("text", "seed-jsonl", '{"text": "One. Two.", "source": "a", "target": "b"}\n{"text": ["x"], "source": "c", "target": ""}\n')
+    seed("text", "seed-json-list", '[ {"text": "One, [two].", "id": 1},\n {"text": "Said \\\\\\"so\\\\\\" }"} ]\n')
     seed("text", "seed-wiki", '<doc id="1" url="" title="A">\nA\n\nThe first text.\n</doc>\n<doc id="2">\nB\n</doc>\n')
     seed("text", "seed-pairs", "source\ttarget\na cat\teine Katze\na dog\tein Hund\n")
     seed("gz", "good", gzip.compress(b"One line here.\n" * 20, mtime=0))
@@ -172,6 +173,9 @@ def tasks():
     seed("task_data", "good-nested", dump(nested) + "\n" + dump({**nested, "c": 2}) + "\n")
     seed("task_data", "good-trec", "NUM:dist How far ?\nHUM:ind Who ?\n")
     seed("task_data", "good-lists", dump(dict(text="p", labels=["u", "v"], label=1)) + "\n" + dump(dict(text="q", labels=["v", "w"], label=0)) + "\n")
+    seed("task_data", "good-json-list", json.dumps([dict(text="p, [q]", labels=["u"]), dict(text='r "s" }', labels=["v", "u"])], indent=1))
+    seed("task_data", "bad-json-list-after", '[{"text": "p", "labels": ["u"]}, {"text": "q", "labels": ["v"]}], {}')
+    seed("task_data", "bad-json-list-cut", '[{"text": "p", "labels": ["u"]}, {"text": "q", "labels": ["v"]},')
     seed("task_data", "good-numbers", "text\tlabel\na\t0.5\nb\t-1e3\n")
     seed("task_data", "good-conll", "-DOCSTART- O\n\nAnn S-per\nsings O\n\nNew B-loc\nYork E-loc\n")
     word = "\t{0}\t{0}\t{1}\t_\t_\t0\troot\t_\t_\n"
