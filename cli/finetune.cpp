@@ -257,22 +257,19 @@ void finetune_several(const FinetuneArguments& a, const FinetuneSources& sources
                  globals.program);
 }
 
-/// The dropout of the head that a run brings, which the head of the task has too: an override before all others. None
-/// where the recipe has a dropout of its own, or a head of its own design, and for probes.
+/// The dropout that a run brings for the head of the task: an override before all others, `set`. None where the recipe
+/// has a dropout of its own, or a head of its own design, and for probes.
 std::vector<std::string> overrides_of_head(const OpenFinetuning& opened, const std::vector<std::string>& set) {
   const auto* own = task_head_of(opened.recipe.objectives.at(0));
-  const TaskHead* brought = nullptr;
-  for (const auto& objective : opened.run.config.objectives)
-    if (const auto* head = task_head_of(objective)) brought = head;
-  const bool is_same_head = brought && own->use() == brought->use();
-  const bool probes = std::ranges::any_of(set, [](const auto& one) { return one.starts_with("objectives.0.layer="); });
-  if (!is_same_head || brought->classifier_dropout < 0 || probes) return {};
-  const auto override = "objectives.0.classifier_dropout=" + shortest(brought->classifier_dropout);
+  const auto config = with_overrides(opened.recipe, set);
+  const auto* asked = task_head_of(config.objectives.at(0));
+  const auto brought = brought_dropout(opened.run.folder, opened.run.config, *own);
+  const bool probes = asked && !asked->layer.empty();
+  if (brought < 0 || probes || brought == head_of(*own, own->use(), opened.recipe.model).dropout) return {};
+  const auto override = "objectives.0.classifier_dropout=" + shortest(brought);
   if (own->classifier_dropout < 0 && own->head != HeadDesign::babylm) return {override};
-  if (own->classifier_dropout != brought->classifier_dropout)
-    log_info("task",
-             concat("the head of ", opened.run.folder, " has a dropout of ", shortest(brought->classifier_dropout),
-                    ", and ", opened.task.config.like, " has its own; --set ", override, " keeps it"));
+  log_info("task", concat("the head of ", opened.run.folder, " has a dropout of ", shortest(brought), ", and ",
+                          opened.task.config.like, " has its own; --set ", override, " keeps it"));
   return {};
 }
 
@@ -280,8 +277,9 @@ int finetune(FinetuneArguments& a, const FinetuneSources& sources) {
   std::optional opened = open_finetuning(a, sources);
   if (a.command.run.empty()) a.command.run = default_run_of(*opened);
   check_new_run(a.command.run);
-  auto set = overrides_of_head(*opened, a.set);
-  for (const auto& one : split_overrides(a.set).of_run) set.push_back(one);
+  const auto given = split_overrides(a.set).of_run;
+  auto set = overrides_of_head(*opened, given);
+  set.insert(set.end(), given.begin(), given.end());
   const auto points = points_of(grid_of(opened->task.config.like), set);
   if (!points.empty()) set = with_best_point(*opened, a, points, set);
   const auto command = command_for(*opened, a.command, a.command.run, set);

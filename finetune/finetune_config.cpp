@@ -2,14 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "core/config/leaf_overrides.h"
 #include "core/contains.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "core/text.h"
 #include "finetune/finetune_recipe.h"
 #include "models/backbone_config.h"
-#include "objectives/task_heads/task_heads.h"
 #include "run/config/evaluation_protocol.h"
 #include "run/config/load_config.h"
+#include "run/run_files.h"
 #include "tasks/figures/task_metric.h"
 
 namespace cloze {
@@ -60,6 +65,15 @@ RunConfig take_recipe(Task& task, const std::string& like, const ModelConfig& mo
   config.task.like = of_task.like;
   config.task.metric = chosen_metric(task);
   return config;
+}
+
+double brought_dropout(const std::string& folder, const RunConfig& run, const TaskHead& own) {
+  for (const auto& objective : run.objectives)
+    if (const auto* head = task_head_of(objective); head && head->use() == own.use()) return head->classifier_dropout;
+  const auto imported = concat(folder, "/", imported_folder, "/", head_dropout_file);
+  if (!std::filesystem::exists(imported)) return -1;
+  const auto found = value_at(parse_json(read_text(imported, 1 << 20)), concat("/", own.name()).c_str());
+  return found.is_number() ? found.get<double>() : -1;
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "data/tokenizer.h"
+#include "objectives/task_heads/task_heads.h"
 #include "run/config/config.h"
 #include "tasks/rows/prepared_task.h"
 #include "tasks/task.h"
@@ -21,6 +22,10 @@ ModelConfig finetuned_model(const ModelConfig& trained, const Tokenizer& tokeniz
 /// returns  the config without weights to begin with and without what follows from the rows
 /// Throws ConfigError for a recipe that there is not.
 RunConfig take_recipe(Task& task, const std::string& like, const ModelConfig& model);
+
+/// The dropout that a run in `folder` brings for the head of a task: that of its own head of this use, else what came
+/// with the imported model that it began with; -1: none.
+double brought_dropout(const std::string& folder, const RunConfig& run, const TaskHead& own);
 
 /// Throws ConfigError for overrides of what a fine-tuning takes from its run, its task or its recipe: they would be
 /// written down and change nothing; and for keys of the task that are not said to be such.

@@ -152,6 +152,8 @@ void keep_origin(const HuggingFaceModel& model, const std::string& folder, const
   if (huggingface::named_class(config).empty()) config["architectures"] = {model.architecture};
   fs::create_directories(fs::path(kept_file(run, "config.json")).parent_path());
   write_json(kept_file(run, "config.json"), config);
+  const auto dropouts = dropout_of_heads(config, huggingface::family_named(config["model_type"], path));
+  if (!dropouts.empty()) write_json(kept_file(run, head_dropout_file), dropouts);
   if (fs::exists(generation)) write_json(kept_file(run, "generation_config.json"), of_generation(generation));
 }
 

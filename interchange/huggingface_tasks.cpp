@@ -7,6 +7,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "core/text.h"
+#include "finetune/task_kinds.h"
 #include "objectives/task_heads/task_heads.h"
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface/json_file.h"
@@ -183,6 +184,15 @@ void write_task_head(json& config, const Family& family, const RunConfig& run) {
   // GPT-2's class finds the last token of each row of a batch by this id.
   if (family.model_type == "gpt2" && reads_texts(terms->use()))
     config["pad_token_id"] = backbone_of(run.model).pad_token_id;
+}
+
+json dropout_of_heads(const json& config, const Family& family) {
+  json dropouts = json::object();
+  for (const auto& kind : choices(TaskKind{})) {
+    const auto found = config.find(dropout_key(family, task_head_objective(kind.name, {})));
+    if (found != config.end() && found->is_number()) dropouts[kind.name] = *found;
+  }
+  return dropouts;
 }
 
 at::Tensor value_in_class(const RunConfig& run, const std::string& name, const at::Tensor& value) {

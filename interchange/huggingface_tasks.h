@@ -21,6 +21,9 @@ void read_task_head(const nlohmann::json& config, const huggingface::Family& fam
 /// Writes the same into the config.json of a model with the head of a task.
 void write_task_head(nlohmann::json& config, const huggingface::Family& family, const RunConfig& run);
 
+/// The dropout that config.json gives to a head of each kind of task, whether there is one or not, by the kind's name.
+nlohmann::json dropout_of_heads(const nlohmann::json& config, const huggingface::Family& family);
+
 /// The value of a parameter as the class computes with it: the last layer of a regression gives values on the scale of
 /// the task, which the class does not have. Such a run comes in again with targets as they are.
 at::Tensor value_in_class(const RunConfig& run, const std::string& name, const at::Tensor& value);

@@ -15,6 +15,8 @@ std::string newest_step(const std::string& run);
 
 /// The folder in a run with what came with an imported model.
 inline constexpr const char* imported_folder = "huggingface";
+/// A file in it: the dropout that its config.json gives to heads of tasks, by the name of the kind.
+inline constexpr const char* head_dropout_file = "head_dropout.json";
 
 /// The folder in a fine-tuned run with the rows of its task.
 inline constexpr const char* task_folder = "task";

@@ -172,7 +172,7 @@ void copy_imported_facts(const Origin& origin, const std::string& run) {
   const auto from = origin.branch             ? origin.branch->run
                     : is_step_folder(initial) ? fs::path(located_step(initial)).parent_path().string()
                                               : initial;
-  for (const auto* name : {"config.json", "generation_config.json", "sentence_transformers.json"}) {
+  for (const auto* name : {"config.json", "generation_config.json", "sentence_transformers.json", head_dropout_file}) {
     const auto file = concat(from, "/", imported_folder, "/", name),
                kept = concat(run, "/", imported_folder, "/", name);
     if (from.empty() || !fs::exists(file)) continue;

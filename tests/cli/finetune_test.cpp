@@ -405,6 +405,32 @@ TEST_CASE("a fine-tuning has the dropout of the head that its run brings, unless
           Catch::Contains("has a dropout of 0.5, and fairseq-roberta has its own; --set " + dropout + "=0.5 keeps it"));
 }
 
+TEST_CASE("a base model has the dropout of its config.json in a new head, and so has a run that goes on from it",
+          "[cli][tasks]") {
+  auto& w = task_world();
+  const auto folder = w.dir / "base-hf", base = w.dir / "base-imported", on = w.dir / "base-on";
+  REQUIRE(cloze("export " + world().run + " --to huggingface --out " + folder).code == 0);
+  auto config = json::parse(read_file(folder + "/config.json"));
+  config["classifier_dropout"] = 0.3;
+  w.dir.write("base-hf/config.json", config.dump());
+  fs::remove(folder + "/cloze_export.json");
+  REQUIRE(cloze("import " + folder + " --out " + base).code == 0);
+  REQUIRE(cloze("pretrain " + world().config() + " --set init.from=" + base + " --run " + on).code == 0);
+  const auto tune = [&](const std::string& from, const std::string& more) {
+    fs::remove_all(w.dir / "of-base");
+    const auto made = cloze("finetune " + from + " " + w.task + " --set train.budget.steps=1 --run " +
+                            (w.dir / "of-base") + " " + more);
+    INFO(made.text);
+    REQUIRE(made.code == 0);
+    return made.text + read_file(w.dir / "of-base/run.yaml");
+  };
+  for (const auto& from : {base, on})
+    CHECK_THAT(tune(from, "--like google-bert"), Catch::Contains("classifier_dropout: 0.3\n"));
+  const std::string probe = "--like google-bert --set init.probe=true --set objectives.0.layer=all";
+  CHECK_THAT(tune(base, probe), Catch::Contains("layer: all\n") && !Catch::Contains("classifier_dropout: 0.3"));
+  CHECK_THAT(tune(base, "--like fairseq-roberta"), Catch::Contains("has a dropout of 0.3, and fairseq-roberta has"));
+}
+
 TEST_CASE("a table with a fine-tuning that failed ends in the sentence of an error, after the table", "[cli][tasks]") {
   auto& w = task_world();
   const auto made = cloze("finetune " + world().run + " " + w.task + " --seeds 2 --out " + (w.dir / "failing") +

@@ -101,6 +101,38 @@ TEST_CASE("labels come in by their ids and go out by them, with the kind of prob
   CHECK(config["architectures"][0] == "BertForSequenceClassification");
 }
 
+TEST_CASE("a base model keeps the dropout that its family's own key gives to each head", "[interchange][tasks]") {
+  const nlohmann::json keys{{"classifier_dropout", 0.31},
+                            {"classifier_dropout_prob", 0.32},
+                            {"summary_last_dropout", 0.33},
+                            {"seq_classif_dropout", 0.34},
+                            {"qa_dropout", 0.35}};
+  // Source: the modules of transformers 5.23's AutoModelFor... of these configs.
+  const std::map<std::string, nlohmann::json> dropouts{
+      {"bert", {{"classification", 0.31}, {"tagging", 0.31}, {"choice", 0.31}}},
+      {"albert", {{"classification", 0.32}, {"tagging", 0.32}, {"choice", 0.32}}},
+      {"electra-discriminator", {{"classification", 0.31}, {"tagging", 0.31}, {"choice", 0.33}}},
+      {"xlnet-plain", {{"classification", 0.33}, {"choice", 0.33}}},
+      {"distilbert", {{"classification", 0.34}, {"choice", 0.34}, {"spans", 0.35}}},
+      {"gpt2", {{"tagging", 0.31}}}};
+  for (const auto& [name, wanted] : dropouts) {
+    INFO(name);
+    const TempDir dir;
+    const fs::path parity = SOURCE_DIR "/tests/parity";
+    fs::copy(parity / name, dir.path / name);
+    auto config = parse_json(read_file(dir / (name + "/config.json")));
+    config.update(keys);
+    dir.write(name + "/config.json", config.dump());
+    import_huggingface(dir / name, dir / "run");
+    auto kept = parse_json(read_file(dir / "run/huggingface/head_dropout.json"));
+    for (const std::string like_classification : {"multilabel", "regression"}) {
+      CHECK(kept.value(like_classification, -1.0) == wanted.value("classification", -1.0));
+      kept.erase(like_classification);
+    }
+    CHECK(kept == wanted);
+  }
+}
+
 TEST_CASE("id2label stands in the order of the ids, which are numbers", "[interchange][tasks]") {
   nlohmann::json names;
   for (int id = 0; id < 12; ++id) names[std::to_string(id)] = concat("label ", id);
