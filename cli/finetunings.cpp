@@ -49,15 +49,6 @@ nlohmann::json write_tables(const std::string& folder, const std::vector<Table>&
   return fields;
 }
 
-/// `2 of 4 fine-tunings have failed, the first of them wiki, sst2/1: out of memory`
-std::string failed_words(const Plan& plan, int64_t failed) {
-  for (const auto& run : plan.runs)
-    if (const auto status = status_of(plan, run); status.state == RunState::failed)
-      return concat(failed, " of ", plan.runs.size(), " fine-tunings ", failed == 1 ? "has" : "have", " failed, ",
-                    failed == 1 ? "" : "the first of them ", run.arm, "/", run.seed, ": ", status.message);
-  return "";
-}
-
 }  // namespace
 
 void finetune_table(const FinetuneTable& asked, const std::string& program) {
@@ -86,8 +77,7 @@ void finetune_table(const FinetuneTable& asked, const std::string& program) {
   log_result("task", concat(out, "/table.md, .csv, .tex, .json: ", progress.done,
                             progress.done == 1 ? " run done, " : " runs done, ", progress.failed, " failed"));
   if (json) print_data(json_text(fields) + "\n");
-  require<Error>(progress.failed == 0, failed_words(plan, progress.failed),
-                 "; mend that, and the same command goes on");
+  require_none_failed(progress);
 }
 
 namespace {

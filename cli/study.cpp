@@ -217,7 +217,7 @@ void run(StudyArguments& arguments, RunArguments& options, Globals& globals) {
   const auto progress = run_stages(arguments.file, arguments.folder, runner);
   log_info("study", concat(progress.done, progress.done == 1 ? " run done, " : " runs done, ", progress.failed,
                            " failed, ", progress.elsewhere, " run by other processes, ", progress.waiting, " waiting"));
-  globals.exit_code = progress.failed > 0 ? 1 : 0;
+  require_none_failed(progress);
 }
 
 void add_run(CLI::App& study, Globals& globals, const Arguments& arguments) {

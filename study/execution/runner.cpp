@@ -288,9 +288,12 @@ class Runner {
   StudyProgress progress() const {
     StudyProgress study_progress;
     for (const auto* run : selected_runs(plan_, options_.only)) {
-      const auto state = status_of(plan_, *run).state;
+      const auto status = status_of(plan_, *run);
+      const auto state = status.state;
       study_progress.done += state == RunState::done;
       study_progress.failed += state == RunState::failed;
+      if (state == RunState::failed && study_progress.failure.empty())
+        study_progress.failure = concat(run->arm, "/", run->seed, ": ", status.message);
       study_progress.elsewhere += state == RunState::running;
       study_progress.waiting += state == RunState::waiting;
     }
@@ -379,6 +382,13 @@ int64_t cores_of(const Plan& plan) {
 }
 
 }  // namespace
+
+void require_none_failed(const StudyProgress& progress) {
+  const auto runs = progress.done + progress.failed + progress.elsewhere + progress.waiting;
+  require<Error>(progress.failed == 0, progress.failed, " of ", counted(static_cast<uint64_t>(runs), "run"),
+                 progress.failed == 1 ? " has failed, " : " have failed, the first of them ", progress.failure,
+                 "; mend that, and the same command goes on");
+}
 
 std::string command_lines(const Plan& plan, const std::vector<std::string>& runs, const std::string& program) {
   std::string text;

@@ -26,7 +26,11 @@ int64_t threads_of_run(int64_t jobs);
 /// How a study was left.
 struct StudyProgress {
   int64_t done = 0, failed = 0, elsewhere = 0, waiting = 0;
+  std::string failure{};  ///< of the first run that failed: `causal/1: the loss is not finite`
 };
+
+/// Throws Error with the first failure where runs have failed.
+void require_none_failed(const StudyProgress& progress);
 
 /// Trains what is not done. Throws ConfigError for stale runs and unknown names in `only`, Interrupted after Ctrl-C
 /// (the runs saved before they stopped), Error for a disk too small.

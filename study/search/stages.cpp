@@ -174,6 +174,7 @@ StudyProgress sum_of(const std::map<size_t, StudyProgress>& stages) {
     all.failed += one.failed;
     all.elsewhere += one.elsewhere;
     all.waiting += one.waiting;
+    if (all.failure.empty()) all.failure = one.failure;
   }
   return all;
 }

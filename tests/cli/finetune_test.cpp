@@ -439,7 +439,7 @@ TEST_CASE("a table with a fine-tuning that failed ends in the sentence of an err
   INFO(made.text);
   CHECK(made.code == 1);
   CHECK_THAT(made.text, Catch::Contains("table.md, .csv, .tex, .json: 0 runs done, 2 failed") &&
-                            Catch::Contains("cloze: error: 2 of 2 fine-tunings have failed, the first of them ") &&
+                            Catch::Contains("cloze: error: 2 of 2 runs have failed, the first of them ") &&
                             Catch::Contains("training has diverged"));
 }
 

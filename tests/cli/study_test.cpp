@@ -98,4 +98,13 @@ TEST_CASE("a study without tokens and one of a thousand runs are refused before 
                             Catch::Contains("one seed gives no interval"));
   CHECK(cloze("study run " + two).code == 0);
   CHECK_THAT(cloze("study commands " + two).text, Catch::Contains("no run is left to start"));
+  dir.write("failing.yaml",
+            arms + set +
+                "seeds: 1\nmetric: {objective: mlm, sequences: 4}\narms: {a: {}, b: {optimizer.learning_rate: 1e3, "
+                "schedule.warmup: 0, train.on_divergence: stop, checkpoint.log_every: 1}}\n");
+  const auto failing = cloze("study run " + dir / "failing.yaml" + " --out " + dir / "failing");
+  CHECK(failing.code == 1);
+  CHECK_THAT(failing.text, Catch::Contains("1 run done, 1 failed") &&
+                               Catch::Contains("cloze: error: 1 of 2 runs has failed, b/1: ") &&
+                               Catch::Contains("; mend that, and the same command goes on"));
 }

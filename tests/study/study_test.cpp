@@ -192,6 +192,10 @@ TEST_CASE("a failed run is named with its reason, the others go on, and it is tr
   const auto progress = study.run();
   CHECK(progress.done == 2);
   CHECK(progress.failed == 2);
+  CHECK(error_of([&] { require_none_failed(progress); }) ==
+        "2 of 4 runs have failed, the first of them b/1: the loss is not finite at step 3; mend that, and the same "
+        "command goes on");
+  require_none_failed({.done = 2});
   const auto report = study.report();
   CHECK(report.arms[1].verdict == "no finished pair of runs");
   const auto json = to_json(report);
