@@ -9,6 +9,7 @@
 #include "objectives/generative_rows.h"
 #include "run/config/evaluation_protocol.h"
 #include "run/config/load_config.h"
+#include "train/records.h"
 
 namespace cloze {
 
@@ -111,6 +112,9 @@ void report_divergence(Training& training, const std::string& warning) {
     log_warning("train", warning);
     return;
   }
+  auto row = row_of(training);
+  row["diverged"] = warning;
+  training.record(row);
   const auto last = find_checkpoint(training.options.run);
   fail<Diverged>(warning, "; the run ends here, as train.on_divergence says, and its newest checkpoint is ",
                  last.empty() ? "none" : last);

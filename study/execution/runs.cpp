@@ -85,7 +85,8 @@ void take_usage(const json& row, CurvePoint& now) {
 struct RunProgress {
   std::vector<CurvePoint> curve{};
   CurvePoint last{};
-  double share = 0;  ///< of the budget
+  double share = 0;        ///< of the budget
+  std::string diverged{};  ///< what the run said when it ended by that, at its last line
   DamagedLines damaged{};
 };
 
@@ -101,6 +102,7 @@ RunProgress read_progress(const std::string& folder, const StudyMetric& metric, 
     auto row = row_of(line);
     if (row.is_null()) progress.damaged.add(at);
     take_usage(row, progress.last);
+    progress.diverged = string_at(row, "/diverged");
     const double fraction = number_at(row, "time", "budget_share", progress.share);
     if (fraction >= 0 && fraction <= most_share) progress.share = fraction;
     return row;
@@ -273,6 +275,10 @@ std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run) {
     for (auto& point : curve) add_usage(point, before);
   }
   return curve;
+}
+
+std::string divergence_of(const std::string& folder) {
+  return read_progress(folder, LossMetric{.name = ""}, 0).diverged;
 }
 
 int64_t last_step(const std::string& folder) { return read_progress(folder, LossMetric{.name = ""}, 0).last.step; }

@@ -135,6 +135,9 @@ std::optional<RunResult> finished_result(const Plan& plan, const PlannedRun& run
 /// A number of a part of a row of metrics.jsonl, such as the `seconds` of `time`.
 double number_at(const nlohmann::json& row, const char* part, const std::string& key, double otherwise);
 
+/// What a run said when it ended as one that has diverged; empty for another, and where it went on since.
+std::string divergence_of(const std::string& folder);
+
 /// The last step that a run has logged.
 int64_t last_step(const std::string& folder);
 /// What a run that was scored used up: that of the end of its curve, with the words and epochs of its summary; its

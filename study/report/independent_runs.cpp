@@ -130,8 +130,9 @@ IndependentRun open_run(const std::string& given) {
   read_provenance(trimmed, run);
   if (fs::exists(trimmed + "/held_out.json"))
     one.held_out = read_held_out(trimmed, concat("remove ", trimmed, " and train the run again"));
-  run.message = why_unfinished(one);
-  run.state = run.message.empty() ? RunState::done : RunState::waiting;
+  const auto diverged = divergence_of(trimmed);
+  run.message = diverged.empty() ? why_unfinished(one) : diverged;
+  run.state = !diverged.empty() ? RunState::failed : run.message.empty() ? RunState::done : RunState::waiting;
   return one;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/log.h"
@@ -249,6 +250,24 @@ TEST_CASE("runs that are not at the end of their budget are listed with the reas
              Catch::Contains("/4 has not finished: it went on after step 60 and stands at step 80 of 100"));
   CHECK_THAT(report.notes[2], Catch::Contains("it stopped early at step 70 of 100 (evaluation.patience)"));
   CHECK_THAT(to_html(report), Catch::Contains(early));
+}
+
+TEST_CASE("a run that ended as diverged is listed as failed, in every form, until it goes on") {
+  TwoArms runs;
+  const auto folder = runs.make("low-3", {.set = {"train.seed=3"}, .logged = 40, .finished = false});
+  const auto log = [&](const json& row) {
+    std::ofstream(folder + "/metrics.jsonl", std::ios::app) << row.dump() << "\n";
+  };
+  log({{"step", 40}, {"diverged", "the training loss at step 40 is 70: training has diverged"}});
+  const auto report = runs.report();
+  const std::string failed = "/3 failed: the training loss at step 40 is 70: training has diverged";
+  CHECK_THAT(report.notes.front(), Catch::Contains(failed));
+  for (const auto& form : {to_text(report, 120), to_markdown(report), to_html(report), to_json(report).dump()})
+    CHECK_THAT(form, Catch::Contains("training has diverged"));
+  CHECK_THAT(to_latex(report), Catch::Contains("failed"));
+  CHECK_THAT(to_csv(report), Catch::Contains("failed"));
+  log({{"step", 50}, {"tokens", 9}});
+  CHECK_THAT(runs.report().notes.front(), Catch::Contains("/3 has not finished: it stands at step 50 of 100"));
 }
 
 TEST_CASE("a run whose loss is not finite is listed as failed") {

@@ -92,6 +92,8 @@ TEST_CASE("a run that is to stop when it diverges ends with exit code 3", "[trai
     CHECK(fs::exists(dir / "run/step-00000001"));
     CHECK_FALSE(fs::exists(dir / "run/step-00000012"));
     CHECK_FALSE(fs::exists(dir / "run/summary.json"));
+    const auto rows = read_file(dir / "run/metrics.jsonl");  // the last of which says why the run ended
+    CHECK_THAT(rows.substr(rows.rfind('\n', rows.size() - 2) + 1), Catch::Contains("\"diverged\":\"the "));
     try {
       pretrain(config, {.run = dir / "again", .hook = "cat >> " + dir / "events"});
       FAIL("it did not stop");
