@@ -54,8 +54,9 @@ FinetuneSources sources_of(const FinetuneArguments& a) {
         kind == PathKind::file || (kind == PathKind::absent && (source.ends_with(".yaml") || source.ends_with(".yml")));
     (is_task || !named.empty() ? sources.tasks : sources.runs).push_back(named.empty() ? source : named);
   }
+  const bool has_run = std::ranges::any_of(sources.runs, is_run_path);
   for (const auto& run : sources.runs) {
-    if (near_run(run).empty()) check_task_name(run);
+    if (near_run(run).empty()) check_task_name(run, has_run);
     check_run_path(run);
   }
   require<ConfigError>(!sources.runs.empty() && !sources.tasks.empty(),

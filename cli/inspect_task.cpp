@@ -80,7 +80,7 @@ void add_inspect_task(CLI::App& inspect) {
   verb->callback([=] {
     const auto reader = open_reader(*options);
     const auto file = task_file(options->task);
-    if (file.empty()) check_task_name(options->task);
+    if (file.empty()) check_task_name(options->task, /*is_task=*/true);
     check_task_file(file.empty() ? options->task : file);
     const auto task = open_task(file.empty() ? options->task : file, {.skip_bad = options->skip_bad});
     const TaskRowMaker maker(reader.tokenizer, reader.framing, row_options(task.config, task.labels));

@@ -232,13 +232,14 @@ void check_run_path(const std::string& path, RunCount count) {
                         near.empty() ? "; name one that `cloze pretrain` or `cloze import` made" : near);
 }
 
+bool is_run_path(const std::string& path) {
+  const auto kind = kind_of_path(path);
+  return kind == PathKind::run || kind == PathKind::step;
+}
+
 void check_run_first(const std::string& path, const std::vector<std::string>& others) {
-  const auto is_run = [](const std::string& other) {
-    const auto kind = kind_of_path(other);
-    return kind == PathKind::run || kind == PathKind::step;
-  };
-  const auto run = std::ranges::find_if(others, is_run);
-  require<CheckpointError>(is_run(path) || run == others.end(), "'", shortened(path), "' is no run, and ", *run,
+  const auto run = std::ranges::find_if(others, is_run_path);
+  require<CheckpointError>(is_run_path(path) || run == others.end(), "'", shortened(path), "' is no run, and ", *run,
                            " is one; the run stands first");
   check_run_path(path);
 }
@@ -439,11 +440,14 @@ std::string task_file(const std::string& name) {
   return shipped;
 }
 
-void check_task_name(const std::string& name) {
+void check_task_name(const std::string& name, bool is_task) {
   auto lower = name;
   std::ranges::transform(lower, lower.begin(), [](unsigned char letter) { return std::tolower(letter); });
   const auto near = kind_of_path(name) == PathKind::absent ? did_you_mean_task(lower) : "";
   require<ConfigError>(near.empty(), name, ": no such file or run, and no ready task", near);
+  const bool is_word = kind_of_path(name) == PathKind::absent && name.find_first_of("./") == std::string::npos;
+  require<ConfigError>(!is_task || !is_word, name, ": no such file, and no ready task; those are ",
+                       listed(names_of_tasks()));
 }
 
 void check_task_file(const std::string& path) {
@@ -546,10 +550,8 @@ void check_tokenizer_path(const std::string& path) {
                        (fs::path(path).extension() != ".txt" || has_sentences(path));
   require<DataError>(!is_text, path,
                      ": is a text, not a tokenizer; name a tokenizer file or folder, or a run or prepared text");
-  const auto kind = kind_of_path(path);
-  const bool is_of_run = kind == PathKind::run || kind == PathKind::step;
-  if (is_of_run && !fs::exists(tokenizer_of(path)))
-    fail<CheckpointError>(path, ": ", no_tokenizer(kind == PathKind::run ? path : run_of_step(path)));
+  if (is_run_path(path) && !fs::exists(tokenizer_of(path)))
+    fail<CheckpointError>(path, ": ", no_tokenizer(kind_of_path(path) == PathKind::run ? path : run_of_step(path)));
 }
 
 namespace {
@@ -611,7 +613,10 @@ void check_case_path(const std::string& path) {
   if (has(path, "config.json")) return;
   refuse_path<CheckpointError>(
       path,
-      {{file, "is a file, {wanted}"},
+      {{absent,
+        "no such folder; name that of a golden case, with config.json and model, inputs and expected .safetensors, "
+        "such as tests/parity/bert in the source of Cloze"},
+       {file, "is a file, {wanted}"},
        {run, "is a run, {wanted}; `cloze verify run {path}` checks a run"},
        {step, "is a checkpoint, {wanted}; `cloze verify run {run}` checks those of its run"},
        {tokens, "is prepared text, {wanted}; `cloze verify data {path}` checks prepared text"},

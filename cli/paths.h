@@ -20,6 +20,8 @@ std::string words_on_declared(const std::string& path);
 /// Throws ConfigError for what declares something else than `own`, where `wanted` belongs: `a suite`.
 void refuse_declared(const std::string& path, Declared own, const std::string& wanted);
 
+/// Whether a path is a run or a step folder of one.
+bool is_run_path(const std::string& path);
 /// The run directory that a step folder is in, by its path alone.
 std::string run_of_step(const std::string& path);
 
@@ -45,8 +47,9 @@ std::string study_file(const std::string& path);
 /// The file of a task: `name`, or where there is none, or a folder such as that of its data or a run on it, the task of
 /// that name that ships with the program, which is logged: `sst2`, `tasks/sst2.yaml`; empty for none.
 std::string task_file(const std::string& name);
-/// Throws ConfigError for what is not there and has nearly the name of a task that ships.
-void check_task_name(const std::string& name);
+/// Throws ConfigError for what is not there and has nearly the name of a task that ships; of what can be nothing but a
+/// task, `is_task`, for any other word too.
+void check_task_name(const std::string& name, bool is_task);
 /// Throws ConfigError for a config or a study where a task file belongs, for a file of items, which a task file names,
 /// and for one that does not exist.
 void check_task_file(const std::string& path);

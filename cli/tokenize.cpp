@@ -65,10 +65,9 @@ void add_tokenize(CLI::App& app, Globals&) {
     std::ranges::for_each(*texts, check_text);
     check_tokenizer_path(*path);
     const auto folder = tokenizer_of(*path);
-    const auto kind = kind_of_path(*path);
-    const bool is_of_run = kind == PathKind::run || kind == PathKind::step;
-    const auto tokenizer = is_of_run ? open_run_tokenizer(std::filesystem::path(folder).parent_path().string()).value()
-                                     : Tokenizer::open(folder);
+    const auto tokenizer = is_run_path(*path)
+                               ? open_run_tokenizer(std::filesystem::path(folder).parent_path().string()).value()
+                               : Tokenizer::open(folder);
     Totals totals;
     const auto tokenize_text = [&](const std::string& text) { tokenize(tokenizer, text, *as_json, totals); };
     std::ranges::for_each(*texts, tokenize_text);

@@ -72,12 +72,13 @@ std::string did_you_mean_config(const std::string& name) {
   return did_you_mean(without_ending(name), names_of_configs());
 }
 
-std::string did_you_mean_task(const std::string& name) {
+std::vector<std::string> names_of_tasks() {
   std::vector<std::string> names;
-  for (const auto& root : config_roots()) add_names(root / "tasks", names);
-  for (auto& one : names) one = fs::path(one).filename().string();
-  return did_you_mean(without_ending(name), names);
+  for (const auto& [name, file] : shipped_configs("tasks")) names.push_back(name);
+  return names;
 }
+
+std::string did_you_mean_task(const std::string& name) { return did_you_mean(without_ending(name), names_of_tasks()); }
 
 std::string task_of_name(const std::string& name) {
   const fs::path given(name);

@@ -19,7 +19,9 @@ std::map<std::string, std::string> shipped_configs(const std::string& folder);
 
 /// `; did you mean 'bert/tiny'?`, of the configs that ship; empty if none is similar.
 std::string did_you_mean_config(const std::string& name);
-/// The same of the tasks, `; did you mean 'sst2'?`.
+/// The names of the tasks that ship with the program or are in configs/tasks here.
+std::vector<std::string> names_of_tasks();
+/// The same as did_you_mean_config of the tasks, `; did you mean 'sst2'?`.
 std::string did_you_mean_task(const std::string& name);
 
 /// The task that is called NAME or tasks/NAME, with or without .yaml, of those that ship with the program, before whose

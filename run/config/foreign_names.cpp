@@ -61,6 +61,7 @@ const std::vector<ForeignName>& foreign_names() {
       {"objectives", "", "they are a list: --set 'objectives=[{kind: mlm}]', or one by its number, objectives.0.kind"},
       {"task", "objectives.0.kind", "tasks with labels are learned by `cloze finetune RUN TASK.yaml`"},
       {"criterion", "objectives.0.kind"},
+      {"objective", "objectives.0.kind", "a family, such as bert, is model.kind"},
       {"data", "data.tokens"},
       {"data.path", "data.tokens"},
       {"dataset", "data.tokens", "no data set is downloaded; prepare its text with `cloze prepare`"},
