@@ -219,7 +219,10 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
   for (const auto& [name, content] : extras.kept)
     if (unchanged) write(name, content);
   const auto given = frame(reader);
-  const auto config = config_of(*this, *impl_, given, reader);
+  auto config = config_of(*this, *impl_, given, reader);
+  // A tokenizer.json that came alone is of the class that its model implies, which frames it anew.
+  if (unchanged && extras.kept.contains("tokenizer.json") && extras.family && !extras.family->classes.empty())
+    config["tokenizer_class"] = extras.family->classes[0];
   const auto kept = extras.kept.find("tokenizer_config.json");
   const bool keeps_config = unchanged && kept != extras.kept.end();
   // A file that came with this model frames texts itself.

@@ -404,6 +404,21 @@ TEST_CASE("a tokenizer_config.json that names no class is saved with the one tha
   CHECK(config("a") == json{{"tokenizer_class", "OwnTokenizer"}});
 }
 
+TEST_CASE("a tokenizer.json that came alone is saved with the class that its model implied, which frames it anew",
+          "[data][tokenizer]") {
+  TempDir dir;
+  auto whole = json_of_family(dir, "MBartTokenizer");
+  dir.write("a/config.json", R"({"model_type": "mbart"})");
+  for (auto& part : whole["post_processor"]["single"])  // as of a tokenizer of French, which transformers overrules
+    if (part.contains("SpecialToken") && part["SpecialToken"]["id"] == "en_XX") part["SpecialToken"]["id"] = "fr_XX";
+  dir.write("a/tokenizer.json", whole.dump());
+  const TextReader reader{.kind = "mbart", .segments = false, .max_length = 64};
+  const auto config = saved_json(dir, "a", "tokenizer_config.json", reader);
+  CHECK(config["tokenizer_class"] == "MBartTokenizer");
+  CHECK(config["model_max_length"] == 64);
+  CHECK(read_file(dir / "out/tokenizer.json") == read_file(dir / "a/tokenizer.json"));
+}
+
 TEST_CASE("the class that config.json names decides the ids, and one that Cloze does not have is refused by name",
           "[data][tokenizer]") {
   TempDir dir;
