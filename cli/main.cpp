@@ -282,7 +282,7 @@ int main(int argc, char** argv) {
 #ifdef CLOZE_TCMALLOC
   if (!std::getenv("TCMALLOC_RELEASE_RATE"))
     MallocExtension::instance()->SetMemoryReleaseRate(0);  // memory of a step is reused by the next: no page faults
-  tc_set_new_mode(1);                                      // malloc without memory throws, too
+  tc_set_new_mode(1);  // malloc without memory throws, where glibc would abort for data of threads
 #endif
   install_interrupt_handlers();
   end_of_library = std::set_terminate(end_by_exception);

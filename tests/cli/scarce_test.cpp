@@ -44,11 +44,26 @@ TEST_CASE("an engine for which there is no memory is not called badly built", "[
 
 TEST_CASE("wherever memory ends, inside of a library too, there is a sentence", "[cli][scarce]") {
   if (!has_library()) return;
-  for (int megabytes = 404; megabytes <= 428; megabytes += 4) {
-    const auto answer = cloze("evaluate " + world().run, "ulimit -v " + std::to_string(megabytes << 10) + "; ");
-    INFO(megabytes << " MiB: " << answer.text);
-    check_manners(answer);
-  }
+  const auto& w = world();
+  const std::string line = "The cat sat.\tx\nA dog barked.\ty\n";
+  for (const std::string part : {"train", "test"})
+    w.dir.write("scarce-" + part + ".tsv", "text\tlabel\n" + line + line);
+  const auto tuned = w.dir / "scarce-tuned",
+             task = w.dir.write("scarce.yaml",
+                                "task: scarce\nkind: classification\ndata: {train: scarce-train.tsv, valid: "
+                                "scarce-train.tsv, test: scarce-test.tsv, text: text, label: label}\n");
+  REQUIRE(
+      cloze("finetune " + w.run + " " + task + " --like google-bert --set train.budget.steps=1 --run " + tuned).code ==
+      0);
+  const auto check = [](const std::string& run, int from, int to) {
+    for (int megabytes = from; megabytes <= to; megabytes += 4) {
+      const auto answer = cloze("evaluate " + run, "ulimit -v " + std::to_string(megabytes << 10) + "; ");
+      INFO(megabytes << " MiB: " << answer.text);
+      check_manners(answer);
+    }
+  };
+  check(w.run, 404, 428);
+  check(tuned, 422, 454);  // where the test part is judged
 }
 
 TEST_CASE("a stack on which the program would end without a word is an error with what helps", "[cli][scarce]") {
