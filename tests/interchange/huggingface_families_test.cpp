@@ -131,7 +131,7 @@ TEST_CASE("a model is in every list by which the tests go through models", "[fam
 TEST_CASE("a test with a list of families has every one of them, but those that others stand for", "[families]") {
   using Names = std::set<std::string>;
   const auto structs = structs_of_models(), kinds = kinds_of_models();
-  CHECK(unnamed_in("objectives/task_heads_test.cpp", structs, "\\b") ==
+  CHECK(unnamed_in("finetune/task_heads_test.cpp", structs, "\\b") ==
         Names{"BigBirdConfig", "LstmConfig", "MBartConfig", "PegasusConfig", "PerformerConfig", "VaswaniConfig"});
   // Kinds of attention have their costs in models/cost_test.cpp.
   CHECK(unnamed_in("objectives/cost_test.cpp", structs, "\\b") ==
