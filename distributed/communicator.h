@@ -1,0 +1,80 @@
+#pragma once
+// What the processes that train a run together say to each other.
+#include <ATen/ATen.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "distributed/part_tree.h"
+
+namespace cloze {
+
+using at::Tensor;
+
+/// Another process of the run has ended, or does not answer. Exit code 4.
+struct ProcessLost : Error {
+  using Error::Error;
+  int exit_code() const noexcept override { return 4; }
+};
+
+/// The bounds of consecutive slices of a flat tensor, one for each process: slice r is [bounds[r], bounds[r + 1]).
+using SliceBounds = std::vector<int64_t>;
+
+/// The processes that train a run together, of which this is one. Each calls the same verbs in the same order; a verb
+/// throws ProcessLost where another process has ended or does not answer.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  int64_t rank() const { return rank_; }
+  int64_t size() const { return size_; }
+  /// It writes the files of the run, prints, and decides for all.
+  bool is_first() const { return rank_ == 0; }
+
+  /// The sum of the parts [0, `parts`) in the order of their tree (part_tree.h), of the own slice: the same bits for
+  /// any number of processes.
+  ///
+  /// sums    flat [n], of the subtrees that lie in the own parts (subtrees_in), which it may overwrite
+  /// slices  of the n numbers
+  virtual Tensor sum_slices(const std::vector<Tensor>& sums, int64_t parts, const SliceBounds& slices) = 0;
+  /// Fills in the slices of all others, of a flat tensor whose own slice each has.
+  virtual void gather(const Tensor& flat, const SliceBounds& slices) = 0;
+  /// Overwrites a tensor with that of the first process.
+  virtual void broadcast(const Tensor& tensor) = 0;
+  /// The numbers of every process, by rank; each gives as many.
+  virtual std::vector<std::vector<double>> exchange(const std::vector<double>& own) = 0;
+  /// The text of the first process; the others wait for it as long as that one lives.
+  virtual std::string share(const std::string& text) = 0;
+  /// Tells all others that this process ends with an error, whose sentence and exit code become theirs.
+  virtual void fail_for_all(const std::string& sentence, int exit_code) = 0;
+
+ protected:
+  Communicator(int64_t rank, int64_t size) : rank_(rank), size_(size) {}
+
+ private:
+  int64_t rank_, size_;
+};
+
+/// The communicator of a run of one process, which has nobody to talk to.
+std::unique_ptr<Communicator> alone();
+
+/// Where the processes of a run meet.
+struct Meeting {
+  int64_t rank = 0;
+  int64_t size = 1;
+  std::string host = "127.0.0.1";  ///< of the first process
+  int port = 29500;
+  std::string interface_name{};  ///< GLOO_SOCKET_IFNAME; empty: that which reaches the host
+  double timeout = 120;          ///< seconds without an answer after which a process is lost
+  /// Called by a thread of its own when another process has failed or is lost, with the last sentence of this one and
+  /// its exit code; it does not return. Whatever the run does then is as if it were killed.
+  std::function<void(const std::string& sentence, int exit_code)> end{};
+};
+
+/// Waits until all have come. Throws ConfigError where the first process cannot have its port or the host is none, and
+/// ProcessLost, with the ranks, where some do not come in time.
+std::unique_ptr<Communicator> meet(const Meeting& meeting);
+
+}  // namespace cloze

@@ -1,0 +1,2 @@
+#pragma once
+// As gloo/context.h.

@@ -1,0 +1,54 @@
+#pragma once
+// The parts of a step, and the one order in which their gradients are added, whichever process has which of them.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace cloze {
+
+/// Consecutive parts of a step: [begin, end).
+struct PartRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t size() const { return end - begin; }
+  bool operator==(const PartRange&) const = default;
+};
+
+/// The parts of the process of this rank: as many as of any other, or one more for the first.
+inline PartRange parts_of(int64_t rank, int64_t processes, int64_t parts) {
+  const int64_t each = parts / processes, more = parts % processes;
+  const int64_t begin = rank * each + std::min(rank, more);
+  return {begin, begin + each + (rank < more ? 1 : 0)};
+}
+
+/// Where the parts of a node of the tree divide into those of its two children: after the largest power of two that
+/// leaves some.
+inline int64_t middle_of(PartRange node) {
+  int64_t left = 1;
+  while (2 * left < node.size()) left *= 2;
+  return node.begin + left;
+}
+
+/// The largest subtrees of `node` that lie in `own`, from left to right.
+inline std::vector<PartRange> subtrees_in(PartRange node, PartRange own) {
+  if (own.end <= node.begin || own.begin >= node.end) return {};
+  if (own.begin <= node.begin && node.end <= own.end) return {node};
+  const int64_t middle = middle_of(node);
+  auto nodes = subtrees_in({node.begin, middle}, own);
+  for (const auto& right : subtrees_in({middle, node.end}, own)) nodes.push_back(right);
+  return nodes;
+}
+
+/// The sum of a subtree: what `given(node)` has of it, or else the sum of its left child and of its right one, which
+/// `add(left, right)` adds to the left. Children are asked for from left to right.
+template <class Given, class Add>
+auto sum_of_tree(PartRange node, const Given& given, const Add& add) -> typename decltype(given(node))::value_type {
+  if (auto known = given(node)) return *known;
+  const int64_t middle = middle_of(node);
+  auto left = sum_of_tree({node.begin, middle}, given, add);
+  auto right = sum_of_tree({middle, node.end}, given, add);
+  add(left, right);
+  return left;
+}
+
+}  // namespace cloze

@@ -1,0 +1,215 @@
+#include "distributed/communicator.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+
+#include "tests/distributed/ranks.h"
+#include "tests/support/catch.h"
+
+using namespace cloze;
+
+namespace {
+
+std::string setting(const char* name) { return getenv(name) ? getenv(name) : ""; }
+
+void say(const std::string& text) { std::ofstream(setting("CLOZE_SAID"), std::ios::trunc) << text; }
+
+/// Numbers of very different sizes, so that another order of additions gives other bits.
+std::vector<float> numbers_of_part(int64_t part, int64_t count) {
+  uint64_t state = 88172645463325252u + static_cast<uint64_t>(part) * 7919;
+  std::vector<float> numbers;
+  for (int64_t i = 0; i < count; ++i) {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    numbers.push_back(std::ldexp(static_cast<float>(static_cast<int32_t>(state >> 32)), -static_cast<int>(state % 40)));
+  }
+  return numbers;
+}
+
+/// The sum of parts [begin, end) as the tree adds them: the left power of two and the rest, by loops.
+std::vector<float> slow_sum(int64_t begin, int64_t end, int64_t count) {
+  if (end - begin == 1) return numbers_of_part(begin, count);
+  int64_t half = 1;
+  while (half * 2 < end - begin) half *= 2;
+  auto sum = slow_sum(begin, begin + half, count);
+  const auto right = slow_sum(begin + half, end, count);
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] += right[i];
+  return sum;
+}
+
+constexpr int64_t count_of_numbers = 1003;
+
+SliceBounds uneven_slices(int64_t size) {
+  SliceBounds bounds{0};
+  for (int64_t r = 1; r < size; ++r) bounds.push_back(bounds.back() + r * 31);
+  bounds.push_back(count_of_numbers);
+  return bounds;
+}
+
+/// The sums of the subtrees of this rank, as a step makes them: part after part.
+std::vector<Tensor> own_sums(const Communicator& group, int64_t parts) {
+  std::vector<Tensor> sums;
+  for (const auto& node : subtrees_in({0, parts}, parts_of(group.rank(), group.size(), parts))) {
+    const auto leaf = [](PartRange at) -> std::optional<Tensor> {
+      if (at.size() > 1) return std::nullopt;
+      const auto numbers = numbers_of_part(at.begin, count_of_numbers);
+      return at::tensor(numbers);
+    };
+    sums.push_back(sum_of_tree(node, leaf, [](Tensor& left, const Tensor& right) { left.add_(right); }));
+  }
+  return sums;
+}
+
+const bool are_listed = [] {
+  auto& all = scenarios();
+  all["sums"] = [](Communicator& group) {
+    std::string wrong;
+    for (const int64_t parts : {5, 6, 7, 8, 13}) {
+      const auto slices = uneven_slices(group.size());
+      const auto own = static_cast<size_t>(group.rank());
+      auto flat = at::zeros({count_of_numbers});
+      flat.narrow(0, slices[own], slices[own + 1] - slices[own])
+          .copy_(group.sum_slices(own_sums(group, parts), parts, slices));
+      group.gather(flat, slices);
+      const auto expected = slow_sum(0, parts, count_of_numbers);
+      if (!at::equal(flat, at::tensor(expected))) wrong += concat(parts, " ");
+    }
+    return "wrong: " + wrong;
+  };
+  all["words"] = [](Communicator& group) {
+    auto tensor = at::full({7}, static_cast<double>(group.rank()));
+    group.broadcast(tensor);
+    std::string said = concat("broadcast ", tensor.sum().item<float>());
+    for (const auto& numbers : group.exchange({group.rank() * 0.1, 1.0 + group.rank()}))
+      said += concat(", ", numbers.at(0), " ", numbers.at(1));
+    if (group.is_first()) usleep(1'300'000);  // longer than others wait at a time
+    return said + ", " + group.share(group.is_first() ? "config of rank 0" : "") + ", " +
+           group.share(concat("again ", group.rank()));
+  };
+  all["steps"] = [](Communicator& group) {
+    say("begun");
+    for (;;) group.exchange({1});
+    return std::string();
+  };
+  all["own error"] = [](Communicator& group) {
+    if (group.rank() == 1) {
+      group.fail_for_all("the text of rank 1 cannot be read", 3);
+      fail<DataError>("the text of rank 1 cannot be read");
+    }
+    for (;;) group.exchange({1});
+    return std::string();
+  };
+  return true;
+}();
+
+}  // namespace
+
+TEST_CASE("a rank of the tests below", "[.rank]") {
+  REQUIRE(are_listed);
+  Meeting meeting{.rank = std::stoi(setting("CLOZE_RANK")),
+                  .size = std::stoi(setting("CLOZE_SIZE")),
+                  .port = std::stoi(setting("CLOZE_PORT")),
+                  .timeout = std::stod(setting("CLOZE_TIMEOUT"))};
+  meeting.end = [](const std::string& sentence, int code) {
+    say(sentence);
+    _exit(code);
+  };
+  try {
+    const auto group = meet(meeting);
+    say(scenarios().at(setting("CLOZE_SCENARIO"))(*group));
+  } catch (const Error& error) {
+    say(error.what());
+    _exit(error.exit_code());
+  }
+}
+
+TEST_CASE("parts are dealt in runs, and the largest subtrees in a run tile it") {
+  for (int64_t parts = 1; parts <= 17; ++parts)
+    for (int64_t size = 1; size <= parts; ++size) {
+      int64_t at = 0;
+      for (int64_t rank = 0; rank < size; ++rank) {
+        const auto own = parts_of(rank, size, parts);
+        CHECK(own.begin == at);
+        CHECK(own.size() - parts / size <= 1);
+        for (const auto& node : subtrees_in({0, parts}, own)) {
+          CHECK(node.begin == at);
+          at = node.end;
+        }
+        CHECK(at == own.end);
+      }
+      CHECK(at == parts);
+    }
+  CHECK((parts_of(2, 3, 8) == PartRange{6, 8}));
+  CHECK((subtrees_in({0, 8}, {3, 6}) == std::vector<PartRange>{{3, 4}, {4, 6}}));
+}
+
+TEST_CASE("the sum of the parts of a step has the same bits at any number of processes, in the order of one tree") {
+  for (const int64_t size : {1, 2, 3, 5})
+    for (const auto& end : Ranks("sums", size).ends()) {
+      CHECK(end.code == 0);
+      CHECK(end.said == "wrong: ");
+    }
+}
+
+TEST_CASE("ranks receive the first one's tensors and texts, however long it takes, and everybody's numbers by rank") {
+  for (const auto& end : Ranks("words", 3).ends())
+    CHECK(end.said == "broadcast 0, 0 1, 0.1 2, 0.2 3, config of rank 0, again 0");
+}
+
+TEST_CASE("a rank that is killed ends the others within seconds, by name") {
+  for (const size_t killed : {0, 2}) {
+    Ranks ranks("steps", 3);
+    for (int64_t rank = 0; rank < 3; ++rank) ranks.await(rank);
+    const auto start = std::chrono::steady_clock::now();
+    ranks.signal(killed, SIGKILL);
+    for (size_t rank = 0; rank < 3; ++rank) {
+      const auto end = ranks.end_of(rank);
+      CHECK(end.code == (rank == killed ? 128 + SIGKILL : 4));
+      if (rank != killed) CHECK_THAT(end.said, Catch::StartsWith(concat("rank ", killed)) && Catch::EndsWith("ended"));
+    }
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+  }
+}
+
+TEST_CASE("a rank that is frozen is lost after the time-out, by name") {
+  Ranks ranks("steps", 3, /*timeout=*/2);
+  for (int64_t rank = 0; rank < 3; ++rank) ranks.await(rank);
+  ranks.signal(1, SIGSTOP);
+  for (const size_t rank : {0, 2}) {
+    const auto end = ranks.end_of(rank);
+    CHECK(end.code == 4);
+    CHECK_THAT(end.said, Catch::StartsWith("rank 1 on "));
+  }
+}
+
+TEST_CASE("the error of one rank is the last sentence of all, with its exit code") {
+  auto ranks = Ranks("own error", 3).ends();
+  for (const size_t rank : {0, 2}) {
+    CHECK(ranks[rank].said == "the text of rank 1 cannot be read");
+    CHECK(ranks[rank].code == 3);
+  }
+}
+
+TEST_CASE("ranks that do not come are named") {
+  const auto ends = Ranks("words", 4, /*timeout=*/1, /*started=*/2).ends();
+  for (const auto& end : ends) {
+    CHECK(end.said == "ranks 2, 3 of 4 did not come within 1 seconds; start them, or raise --timeout");
+    CHECK(end.code == 4);
+  }
+}
+
+TEST_CASE("a port that is taken, and a host that is none, are refused") {
+  const int listener = socket(AF_INET6, SOCK_STREAM, 0);
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  socklen_t size = sizeof address;
+  REQUIRE(bind(listener, reinterpret_cast<sockaddr*>(&address), size) == 0);
+  REQUIRE(listen(listener, 1) == 0);
+  getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+  Meeting meeting{.rank = 0, .size = 2, .port = ntohs(address.sin6_port), .timeout = 1};
+  CHECK_THROWS_WITH(meet(meeting), Catch::Contains("cannot be taken"));
+  close(listener);
+  meeting = {.rank = 1, .size = 2, .host = "no-such-host.invalid", .port = free_port(), .timeout = 1};
+  CHECK_THROWS_WITH(meet(meeting), Catch::Contains("rank 0 does not answer at no-such-host.invalid"));
+}
