@@ -2,12 +2,12 @@
 // What the processes that train a run together say to each other.
 #include <ATen/ATen.h>
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
+#include "distributed/meeting.h"
 #include "distributed/part_tree.h"
 
 namespace cloze {
@@ -59,19 +59,6 @@ class Communicator {
 
 /// The communicator of a run of one process, which has nobody to talk to.
 std::unique_ptr<Communicator> alone();
-
-/// Where the processes of a run meet.
-struct Meeting {
-  int64_t rank = 0;
-  int64_t size = 1;
-  std::string host = "127.0.0.1";  ///< of the first process
-  int port = 29500;
-  std::string interface_name{};  ///< GLOO_SOCKET_IFNAME; empty: that which reaches the host
-  double timeout = 120;          ///< seconds without an answer after which a process is lost
-  /// Called by a thread of its own when another process has failed or is lost, with the last sentence of this one and
-  /// its exit code; it does not return. Whatever the run does then is as if it were killed.
-  std::function<void(const std::string& sentence, int exit_code)> end{};
-};
 
 /// Waits until all have come. Throws ConfigError where the first process cannot have its port or the host is none, and
 /// ProcessLost, with the ranks, where some do not come in time.

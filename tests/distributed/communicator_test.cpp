@@ -109,6 +109,7 @@ TEST_CASE("a rank of the tests below", "[.rank]") {
   REQUIRE(are_listed);
   Meeting meeting{.rank = std::stoi(setting("CLOZE_RANK")),
                   .size = std::stoi(setting("CLOZE_SIZE")),
+                  .host = "127.0.0.1",
                   .port = std::stoi(setting("CLOZE_PORT")),
                   .timeout = std::stod(setting("CLOZE_TIMEOUT"))};
   meeting.end = [](const std::string& sentence, int code) {
@@ -207,7 +208,7 @@ TEST_CASE("a port that is taken, and a host that is none, are refused") {
   REQUIRE(bind(listener, reinterpret_cast<sockaddr*>(&address), size) == 0);
   REQUIRE(listen(listener, 1) == 0);
   getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
-  Meeting meeting{.rank = 0, .size = 2, .port = ntohs(address.sin6_port), .timeout = 1};
+  Meeting meeting{.rank = 0, .size = 2, .host = "127.0.0.1", .port = ntohs(address.sin6_port), .timeout = 1};
   CHECK_THROWS_WITH(meet(meeting), Catch::Contains("cannot be taken"));
   close(listener);
   meeting = {.rank = 1, .size = 2, .host = "no-such-host.invalid", .port = free_port(), .timeout = 1};
