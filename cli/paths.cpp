@@ -162,6 +162,7 @@ Declared declared_in(const std::string& file) {
     };
     const bool is_yaml = file.ends_with(".yaml") || file.ends_with(".yml");  // a task may be written in JSON
     if (is_yaml && has_one_of({"study", "arms", "sweep", "space", "tune"})) return Declared::study;
+    if (is_yaml && has_word("batch_size")) return Declared::recipe;
     if (has_word("base")) root = with_base(file, root);  // it may be the base alone that says what this is
     if (has_word("task") || has_word("kind")) return Declared::task;
     if (is_yaml && has_one_of({"base", "like", "model", "objectives", "data", "optimizer", "train"}))
@@ -183,6 +184,8 @@ std::string words_on_declared(const std::string& path) {
       return concat("a task; `cloze finetune RUN ", path, "` trains a run on it");
     case Declared::study:
       return concat("a study; `cloze study run ", path, "` trains its runs");
+    case Declared::recipe:
+      return concat("a recipe; `cloze finetune RUN TASK --like ", fs::path(path).stem().string(), "` takes it");
     case Declared::nothing:
       break;
   }

@@ -12,10 +12,10 @@ enum class PathKind { absent, file, run, step, tokens, tokenizer, huggingface, o
 PathKind kind_of_path(const std::string& path);
 
 /// What a word names, by the keys of a file of YAML, or of what ships under that name.
-enum class Declared { nothing, config, task, study };
+enum class Declared { nothing, config, task, study, recipe };
 Declared declared_by(const std::string& path);
-/// What a word names, a file or a config, a task or a study that ships, and what is done with it: `a task; \`cloze
-/// finetune RUN sst2\` trains a run on it`; empty for what declares nothing.
+/// What a word names, a file or a config, a task, a study or a recipe that ships, and what is done with it: `a task;
+/// \`cloze finetune RUN sst2\` trains a run on it`; empty for what declares nothing.
 std::string words_on_declared(const std::string& path);
 /// Throws ConfigError for what declares something else than `own`, where `wanted` belongs: `a suite`.
 void refuse_declared(const std::string& path, Declared own, const std::string& wanted);
