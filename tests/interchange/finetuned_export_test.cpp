@@ -12,6 +12,7 @@
 #include "objectives/task_heads/task_heads.h"
 #include "tests/support/logged.h"
 #include "tests/support/runs.h"
+#include "train/tasks/finetune.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;
@@ -49,7 +50,7 @@ std::string tuned_run(const TempDir& dir, const std::string& more, int64_t steps
   config.task = {
       .name = "moods", .file = task.file, .like = "none", .metric = "accuracy", .fingerprint = made.fingerprint};
   config.train.budget.steps = steps;
-  pretrain(config, {.run = dir / "tuned"});
+  pretrain(config, {.run = dir / "tuned"}, parts_of_run(config));
   set_log_level(LogLevel::normal);
   return dir / "tuned";
 }
