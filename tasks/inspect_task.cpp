@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "core/report/table.h"
 #include "core/spelling.h"
 #include "core/text.h"

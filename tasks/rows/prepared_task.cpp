@@ -17,6 +17,7 @@
 #include "core/fingerprint.h"
 #include "core/json.h"
 #include "core/json_fields.h"
+#include "core/log.h"
 #include "core/text.h"
 #include "data/store/manifest.h"
 #include "data/store/token_store.h"

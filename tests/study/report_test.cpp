@@ -8,8 +8,6 @@
 #include <set>
 #include <sstream>
 
-#include "core/fingerprint.h"
-#include "core/json.h"
 #include "core/log.h"
 #include "core/random.h"
 #include "core/spelling.h"
@@ -457,25 +455,6 @@ TEST_CASE("failed runs stand in every form, and so do the seeds of a difference 
                                     fixed(summary.mean, decimals_of(report)), " ± ",
                                     fixed(summary.sd, decimals_of(report)), " and word has ")));
   CHECK_THAT(notes_of(report), !Catch::Contains("the difference of span"));
-}
-
-TEST_CASE("the table of suites is no more certain of equal runs than their items allow") {
-  const TempDir folder;
-  auto report = made_up({"token", "word"}, 3);
-  for (auto& run : report.runs) {
-    run.result.folder = folder / concat(run.result.arm, "-", run.result.seed);
-    const nlohmann::json figure{{"value", 0.75}, {"higher_is_better", true}, {"floor", 0.5},       {"asked", "x"},
-                                {"items", 20},   {"sum", {5, 5, 5}},         {"count", {10, 5, 5}}};
-    const nlohmann::json suites{{"pairs", {{"accuracy", figure}}}};
-    const auto name = run.result.folder.substr(folder.path.string().size() + 1);
-    folder.write(name + "/summary.json", json_text(nlohmann::json{{"suites", suites}}));
-    folder.write(name + "/suites.json",
-                 json_text(nlohmann::json{{"step", 1}, {"suites", suites}, {"xxh3", hash_hex(json_text(suites))}}));
-  }
-  const auto table = suite_table(compared(report));
-  REQUIRE(table.has_value());
-  CHECK(table->rows[1] ==
-        std::vector<std::string>{"pairs accuracy %", "word", "3", "75", "0", "0", "[-16.8, 16.8]", "1"});
 }
 
 TEST_CASE("the deciding interval, and the p of every pair, are computed again from the JSON alone") {

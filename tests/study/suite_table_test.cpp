@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/fingerprint.h"
+#include "core/json.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
 
@@ -45,6 +47,23 @@ TEST_CASE("a report shows what every arm answered to a suite, and its paired dif
   // scipy.stats.ttest_rel of the two lists: p = 0.0572, interval [-0.0101, 0.2768]
   CHECK(other[6] == "[-1.01, 27.7]");
   CHECK(other[7] == "0.057");
+}
+
+TEST_CASE("runs that answered alike differ by what so many items leave open") {
+  Answers answers;
+  answers.add("plain", {0.75, 0.75});
+  answers.add("other", {0.75, 0.75});
+  const nlohmann::json figure{{"value", 0.75}, {"higher_is_better", true}, {"floor", 0.5},       {"asked", "x"},
+                              {"items", 20},   {"sum", {5, 5, 5}},         {"count", {10, 5, 5}}};
+  const nlohmann::json suites{{"pairs", {{"accuracy", figure}}}};
+  for (const std::string run : {"plain-0", "plain-1", "other-0", "other-1"})
+    answers.folder.write(run + "/suites.json",
+                         json_text({{"step", 1}, {"suites", suites}, {"xxh3", hash_hex(json_text(suites))}}));
+  const auto table = suite_table(answers.report);
+  REQUIRE(table);
+  // Clopper and Pearson's bound of none of 20: 1 - 0.025^(1 / 20).
+  CHECK(table->rows[1] ==
+        std::vector<std::string>{"pairs accuracy %", "other", "2", "75", "0", "0", "[-16.8, 16.8]", "1"});
 }
 
 TEST_CASE("an arm of another budget has what it answered to a suite, and no difference to the baseline") {
