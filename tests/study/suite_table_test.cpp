@@ -57,8 +57,9 @@ TEST_CASE("runs that answered alike differ by what so many items leave open") {
                               {"items", 20},   {"sum", {5, 5, 5}},         {"count", {10, 5, 5}}};
   const nlohmann::json suites{{"pairs", {{"accuracy", figure}}}};
   for (const std::string run : {"plain-0", "plain-1", "other-0", "other-1"})
-    answers.folder.write(run + "/suites.json",
-                         json_text({{"step", 1}, {"suites", suites}, {"xxh3", hash_hex(json_text(suites))}}));
+    answers.folder.write(
+        run + "/suites.json",
+        json_text(nlohmann::json{{"step", 1}, {"suites", suites}, {"xxh3", hash_hex(json_text(suites))}}));
   const auto table = suite_table(answers.report);
   REQUIRE(table);
   // Clopper and Pearson's bound of none of 20: 1 - 0.025^(1 / 20).
