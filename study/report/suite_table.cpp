@@ -159,7 +159,7 @@ std::optional<Table> suite_table(const StudyReport& report) {
                          {"mean", number},
                          {"sd", number},
                          {"difference", number},
-                         {concat(shortest(100 * report.rules.confidence), " % interval over seeds"), number},
+                         {concat(shortest(100 * report.rules.confidence), " % interval"), number},
                          {"p (Holm)", number}}};
   for (auto& row : rows) table.rows.push_back(std::move(row.cells));
   return table;
