@@ -82,7 +82,7 @@ TEST_CASE("options of other kinds that an earlier version wrote into a run.yaml 
   CHECK(config.optimizer.weight_decay == 0);
   CHECK(config.schedule.warmup == 2);
   CHECK_THROWS_WITH(decode<RunConfig>(load_run_config(yaml, {"optimizer.beta1=0.9"})),
-                    Catch::Contains("'optimizer.beta1' is an option of adamw and lamb"));
+                    Catch::Contains("'optimizer.beta1' is an option of adamw, lamb and lion"));
   CHECK_THROWS_WITH(decode<RunConfig>(load_config(yaml)), Catch::Contains("'optimizer.beta1' is an option"));
   dir.write("run/provenance.json", "{}");
   CHECK_NOTHROW(decode<RunConfig>(load_config(yaml)));
