@@ -169,8 +169,8 @@ def tasks():
     seed("task_file", "bad-template.yaml", "task: d\nkind: regression\ndata: {test: b.tsv, text: \"{x\", label: y}\nscale: [5, 0]\n")
     seed("task_data", "good-tsv", "a fine day\tgood\nrain \"again\"\tbad\nsun\tgood\n")
     seed("task_data", "good-csv", "text,label\n\"one, or\ntwo\",a\n\"the \"\"third\"\"\",b\n")
-    nested = dict(c=1, a=dict(b=[dict(text="x", label=True), dict(text="y", label=False)]))
-    seed("task_data", "good-nested", dump(nested) + "\n" + dump({**nested, "c": 2}) + "\n")
+    nested = lambda n: dict(c=n, a=dict(b=[dict(text=f"x{n}", label=True), dict(text=f"y{n}", label=False)]))
+    seed("task_data", "good-nested", "".join(dump(nested(n)) + "\n" for n in range(12)))   # of which a tenth is a part
     seed("task_data", "good-trec", "NUM:dist How far ?\nHUM:ind Who ?\n")
     seed("task_data", "good-lists", dump(dict(text="p", labels=["u", "v"], label=1)) + "\n" + dump(dict(text="q", labels=["v", "w"], label=0)) + "\n")
     seed("task_data", "good-json-list", json.dumps([dict(text="p, [q]", labels=["u"]), dict(text='r "s" }', labels=["v", "u"])], indent=1))
