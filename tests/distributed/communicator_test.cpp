@@ -158,7 +158,7 @@ TEST_CASE("ranks receive the first one's tensors and texts, however long it take
     CHECK(end.said == "broadcast 0, 0 1, 0.1 2, 0.2 3, config of rank 0, again 0");
 }
 
-TEST_CASE("a rank that is killed ends the others within seconds, by name") {
+TEST_CASE("a rank that is killed ends the others before the time-out, by name") {
   for (const size_t killed : {0, 2}) {
     Ranks ranks("steps", 3);
     for (int64_t rank = 0; rank < 3; ++rank) ranks.await(rank);
@@ -169,12 +169,12 @@ TEST_CASE("a rank that is killed ends the others within seconds, by name") {
       CHECK(end.code == (rank == killed ? 128 + SIGKILL : 4));
       if (rank != killed) CHECK_THAT(end.said, Catch::StartsWith(concat("rank ", killed)) && Catch::EndsWith("ended"));
     }
-    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));  // and not the minute of the time-out
   }
 }
 
 TEST_CASE("a rank that is frozen is lost after the time-out, by name") {
-  Ranks ranks("steps", 3, /*timeout=*/2);
+  Ranks ranks("steps", 3, /*timeout=*/5);
   for (int64_t rank = 0; rank < 3; ++rank) ranks.await(rank);
   ranks.signal(1, SIGSTOP);
   for (const size_t rank : {0, 2}) {
@@ -193,9 +193,9 @@ TEST_CASE("the error of one rank is the last sentence of all, with its exit code
 }
 
 TEST_CASE("ranks that do not come are named") {
-  const auto ends = Ranks("words", 4, /*timeout=*/1, /*started=*/2).ends();
+  const auto ends = Ranks("words", 4, /*timeout=*/5, /*started=*/2).ends();
   for (const auto& end : ends) {
-    CHECK(end.said == "ranks 2, 3 of 4 did not come within 1 seconds; start them, or raise --timeout");
+    CHECK(end.said == "ranks 2, 3 of 4 did not come within 5 seconds; start them, or raise --timeout");
     CHECK(end.code == 4);
   }
 }
