@@ -176,6 +176,8 @@ TEST_CASE("a part whose answers are held back is refused, whatever its kind", "[
                       "for test is not given here; name a part whose answers are known"));
   write(two, "{\"text\": \"c\", \"score\": 4}\n{\"text\": \"d\", \"score\": 4}\n");
   CHECK(folder.fault(numbers) == "");
+  write(two, "{\"text\": \"c\", \"score\": 4.9}\n{\"text\": \"d\", \"score\": 4.9}\n");
+  CHECK(folder.fault(numbers) == "");
   write(two, "{\"text\": \"c\", \"score\": -1}\n{\"text\": \"d\", \"score\": 5}\n");
   CHECK(folder.fault(numbers) == "");
   const auto sets = yaml("multilabel", "text: text, label: labels");
@@ -186,15 +188,24 @@ TEST_CASE("a part whose answers are held back is refused, whatever its kind", "[
       Contains("test.jsonl: no item has a label, of 2, and of the training part 0 of 2 have none: what is right"));
   write(set + none, none + none);
   CHECK(folder.fault(sets) == "");
+  const auto times = [](int count, const std::string& line) {
+    std::string lines;
+    for (int i = 0; i < count; ++i) lines += line;
+    return lines;
+  };
+  write(times(20, set) + times(10, none), times(40, none));  // a chance of less than 1e-18
+  CHECK_THAT(folder.fault(sets), Contains("no item has a label, of 40, and of the training part 10 of 30 have none"));
   const auto questions = yaml("spans", "text: question, second: context, answers: answers");
   const std::string answered =
       "{\"question\": \"q\", \"context\": \"the sea\", \"answers\": [{\"text\": \"sea\", \"answer_start\": 4}]}\n";
   const std::string unanswered = "{\"question\": \"r\", \"context\": \"the sea\", \"answers\": []}\n";
   write(answered, unanswered + unanswered);
   CHECK_THAT(folder.fault(questions),
-             Contains("test.jsonl: no question has an answer, of 2, and all of the training part have one"));
+             Contains("test.jsonl: no question has an answer, of 2, and of the training part 0 of 1 have none"));
   write(answered + unanswered, unanswered);
   CHECK(folder.fault(questions) == "");
+  write(times(99, answered) + unanswered, times(30, unanswered));
+  CHECK_THAT(folder.fault(questions), Contains("of 30, and of the training part 1 of 100 have none"));
 }
 
 TEST_CASE("a valid part for which one answer is right is noted", "[tasks]") {

@@ -113,14 +113,11 @@ struct Multilabel final : TaskKindRules {
     item.gold = labels_answer(record.label_columns() > 1 ? labels_of_columns(record) : labels_of_cell(record));
     return true;
   }
-  /// As usual, or none has a label, and of the training part not even a tenth have none.
+  /// As usual, or none has a label, and too few of the training part have none.
   std::string unjudged(const std::vector<TaskItem>& items, const std::vector<TaskItem>& train) const override {
     const auto has_none = [](const TaskItem& item) { return item.gold.is_known() && item.gold.labels.empty(); };
-    const auto without = std::ranges::count_if(train, has_none);
-    if (items.empty() || 10 * without >= std::ssize(train) || !std::ranges::all_of(items, has_none))
-      return TaskKindRules::unjudged(items, train);
-    return concat("no item has a label, of ", items.size(), ", and of the training part ", without, " of ",
-                  train.size(), " have none");
+    const auto share = lacking_beyond_chance(items, train, has_none);
+    return share.empty() ? TaskKindRules::unjudged(items, train) : "no item has a label" + share;
   }
   bool target_fits(const TaskRow& row, int64_t labels) const override {
     const auto is_flag = [](int64_t has) { return has == 0 || has == 1; };

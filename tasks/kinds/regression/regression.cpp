@@ -60,7 +60,7 @@ struct Regression final : TaskKindRules {
     note_scale(item.gold.value, record);
     return true;
   }
-  /// Most have one and the same target, which the range of the training part lacks.
+  /// Most have one and the same target, which lies well outside of those of the training part.
   std::string unjudged(const std::vector<TaskItem>& items, const std::vector<TaskItem>& train) const override {
     if (items.empty() || train.empty()) return "";
     std::vector<double> targets;
@@ -69,7 +69,8 @@ struct Regression final : TaskKindRules {
     const double middle = targets[targets.size() / 2];
     const auto same = std::ranges::count(targets, middle);
     const auto [least, greatest] = std::ranges::minmax(train, {}, [](const TaskItem& item) { return item.gold.value; });
-    const bool is_outside = middle < least.gold.value || middle > greatest.gold.value;
+    const double margin = (greatest.gold.value - least.gold.value) / 10;  // that another draw of items may go beyond
+    const bool is_outside = middle < least.gold.value - margin || middle > greatest.gold.value + margin;
     if (!is_outside || 2 * same <= std::ssize(targets)) return "";
     return concat(same, " of ", counted(targets.size(), "target"), " are ", shortest(middle),
                   ", and those of the training part are ", shortest(least.gold.value), " to ",

@@ -62,11 +62,10 @@ struct Spans final : TaskKindRules {
     });
   }
 
-  /// None has an answer, and all of the training part have one.
+  /// None has an answer, and too few of the training part have none.
   std::string unjudged(const std::vector<TaskItem>& items, const std::vector<TaskItem>& train) const override {
-    const bool has_none = !items.empty() && std::ranges::all_of(items, is_unanswerable);
-    if (!has_none || train.empty() || std::ranges::any_of(train, is_unanswerable)) return "";
-    return concat("no question has an answer, of ", items.size(), ", and all of the training part have one");
+    const auto share = lacking_beyond_chance(items, train, is_unanswerable);
+    return share.empty() ? "" : "no question has an answer" + share;
   }
 
   void add_rows(const TaskRowMaker& maker, const TaskItem& item, int64_t number, std::vector<TaskRow>& rows,
