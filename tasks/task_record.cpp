@@ -18,6 +18,14 @@ bool is_python_list(std::string_view text) {
   return (is_list || is_set) && std::string_view("'\"").find(text[past_white_space(text, 1)]) != text.npos;
 }
 
+/// What Python prints so.
+const char* python_type(std::string_view text) {
+  if (text.starts_with("array")) return "an array";
+  if (text.starts_with('[')) return "a list";
+  if (text.starts_with('(')) return "a tuple";
+  return text.find(':') == text.npos ? "a set" : "a dictionary";
+}
+
 constexpr uint64_t most_joined_bytes = uint64_t{64} << 20;  // of the text of an item
 
 }  // namespace
@@ -176,8 +184,8 @@ int64_t TaskRecord::place(const std::string& written) const {
 
 void TaskRecord::refuse_python_list(const std::string& text, const char* remedy, bool is_list_of_numbers) const {
   if ((is_list_of_numbers || is_python_list(text)) && !is_given(text))
-    fail<DataError>(where(), ": '", shortened(text), "' is a ", text[0] == '[' ? "list" : "set",
-                    " as Python prints it; ", remedy, ", or write JSON lines, whose lists are read");
+    fail<DataError>(where(), ": '", shortened(text), "' is ", python_type(text), " as Python prints it; ", remedy,
+                    ", or write JSON lines, whose lists are read");
 }
 
 void TaskRecord::check_tags(std::vector<std::string> tags, const std::string& place) {

@@ -302,9 +302,15 @@ std::vector<std::string> first_cells(const std::string& path) {
   return is_csv(path) ? table_cells(line, table_separator(path, line)) : table_cells(line, '\t');
 }
 
+/// Whether the first of two columns says which item a line is for, by its name: `index` of GLUE, `Id` and others.
+bool names_items(const std::vector<std::string>& cells) {
+  return cells.size() == 2 && contains(std::array{"index", "Index", "item", "id", "Id", "ID", "idx"}, cells[0]);
+}
+
 /// Whether the first line names columns, the last of which has the predictions: those of GLUE, and what `cloze predict`
 /// writes.
 bool are_names(const std::vector<std::string>& cells, const Gathered& gathered) {
+  if (names_items(cells) && !gathered.item_of.contains(cells[0])) return true;
   if (cells.empty() || !cells.back().starts_with("prediction")) return false;
   return cells.size() > 1 || (cells.back() == "prediction" && gathered.labels.of_text("prediction") == unknown_label);
 }
@@ -324,11 +330,10 @@ class PredictionsInOrder {
   int64_t number_ = 0;
 };
 
-/// A table, whose last column has the predictions. Of two columns the first one may be that of the items: `index` of
-/// GLUE, or `item`.
+/// A table, whose last column has the predictions. Of two columns the first one may be that of the items.
 void read_table(Gathered& gathered, const std::vector<std::string>& first) {
   const bool has_names = are_names(first, gathered);
-  const auto has_items = has_names && first.size() == 2 && contains(std::array{"index", "item", "id"}, first[0]);
+  const bool has_items = has_names && names_items(first);
   const auto format = is_csv(gathered.path) ? TaskFormat::csv : TaskFormat::tsv;
   const auto rows =
       open_records({.files = {gathered.path}, .format = format, .header = has_names, .columns = {{"-1"}, {"0"}}});

@@ -96,6 +96,9 @@ TEST_CASE("predictions are read from CSV, as predict writes it and as one column
 TEST_CASE("of two columns the first says which item a prediction is for") {
   CHECK((labels_in("p.tsv", "index\tprediction\n2\t1\n1\t0\n0\t1\n") == one_zero_one));
   CHECK((labels_in("p.tsv", "index\tprediction\n1\t0\n2\t1\n0\t1\n") == one_zero_one));
+  for (const std::string names : {"id\tlabel", "Id\tCategory", "idx\tlabel"})
+    CHECK((labels_in("p.tsv", names + "\n1\t0\n2\t1\n0\t1\n") == one_zero_one));
+  CHECK((labels_in("p.csv", "Id,Label\n1,0\n2,1\n0,1\n") == one_zero_one));
   CHECK((labels_in("p.csv", "item,prediction\ntest:1,0\ntest:0,1\ntest:2,1\n") == one_zero_one));
   CHECK_THAT(prediction_fault("p.tsv", "index\tprediction\n0\t1\n1\t0\n3\t1\n"),
              Contains("p.tsv:4: there is no item 3; the part has 3 items, numbered from 0"));

@@ -386,6 +386,15 @@ TEST_CASE("lists as Python prints them are told from labels", "[tasks]") {
   }
   folder.write("t.tsv", "text\tlabels\none\t{'a', 'c'}\n");
   CHECK_THAT(folder.fault(yaml), Contains("t.tsv:2: '{'a', 'c'}' is a set as Python prints it; write the labels with"));
+  using Pair = std::pair<std::string, std::string>;
+  for (const auto& [cell, type] :
+       {Pair{"[False, True]", "a list"}, Pair{"[a, c]", "a list"}, Pair{"('a',)", "a tuple"},
+        Pair{"array(['a'], dtype=object)", "an array"}, Pair{"{'a': 1, 'b': 0}", "a dictionary"}}) {
+    folder.write("t.tsv", "text\tlabels\none\t" + cell + "\n");
+    CHECK_THAT(folder.fault(yaml), Contains("t.tsv:2: '" + cell + "' is " + type + " as Python prints it"));
+  }
+  folder.write("t.tsv", "text\tlabels\none\t(a), (b)\ntwo\t[a]\nthree\t(b)\n");
+  CHECK(folder.fault(yaml) == "");
   folder.write("t.tsv", "text\tlabels\none\t0 1\ntwo\t1 0\n");
   CHECK_THAT(folder.fault(yaml), Contains("t.tsv:2: '0 1' has several numbers 0 and 1, and `label_separator` is ','"));
   folder.write("t.tsv", "text\tlabel\none\t['a']\ntwo\t['b']\n");

@@ -61,11 +61,21 @@ bool are_flags_with_spaces(std::string_view text) {
   return text.find(' ') != text.npos && text.find_first_not_of("01 ") == text.npos;
 }
 
+/// Whether brackets stand around all of a text, between whose parts are separators: `[a, b]`, `('a',)`.
+bool is_in_brackets(std::string_view text, std::string_view between) {
+  if (text.starts_with("array(")) return text.ends_with(')');
+  const auto opening = std::string_view("[({").find(text.empty() ? ' ' : text[0]);
+  if (opening == text.npos || text.back() != "])}"[opening]) return false;
+  const auto end = text.find(between);
+  return end != text.npos && text.substr(0, end).find(text.back()) == text.npos;
+}
+
 /// The parts of a cell of text, between separators.
 std::vector<std::string> parts_of_text(const TaskRecord& record, const std::string& text) {
   std::vector<std::string> parts;
   const auto& between = record.config.data.label_separator;
-  record.refuse_python_list(text, "write the labels with `label_separator` between them", is_list_of_numbers(text));
+  record.refuse_python_list(text, "write the labels with `label_separator` between them",
+                            is_list_of_numbers(text) || is_in_brackets(text, between));
   if (are_flags_with_spaces(text) && !record.is_given(text) && text.find(between) == text.npos)
     fail<DataError>(record.where(), ": '", shortened(text), "' has several numbers 0 and 1, and `label_separator` is '",
                     between, "'; write `label_separator: \" \"`, and name the labels in this order with `labels`");
