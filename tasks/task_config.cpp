@@ -60,6 +60,8 @@ void check_columns(const TaskConfig& c, Limits& limits) {
                 " columns, and 'kind' is ", c.kind, "; columns of 0 and 1, each a label, are of multilabel");
   limits.forbid(std::set(data.label.begin(), data.label.end()).size() < data.label.size(),
                 "'data.label' names a column twice; name each once");
+  limits.forbid(!data.text.empty() && contains(data.label, data.text), "'data.text' and 'data.label' are both '",
+                shortened(data.text), "'; name a column of the text and another one of the label");
   limits.forbid(c.kind->has_candidates && data.candidates.empty(),
                 "'data.candidates' is empty; name the columns of the candidates");
   limits.forbid(!c.kind->has_candidates && !data.candidates.empty(), "'data.candidates' is given, and 'kind' is ",

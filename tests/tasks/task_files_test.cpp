@@ -372,6 +372,8 @@ TEST_CASE("columns of 0 and 1 are labels, in the order in which they are named",
                                           "several, has 1 where an item has the label, else 0"));
   CHECK_THAT(folder.fault(mood_task + "data: {train: t.csv, test: t.csv, text: text, label: [toxic, insult]}"),
              Contains("'data.label' names 2 columns, and 'kind' is classification; columns of 0 and 1"));
+  CHECK_THAT(folder.fault(mood_task + "data: {train: t.csv, test: t.csv, text: toxic, label: toxic}"),
+             Contains("'data.text' and 'data.label' are both 'toxic'; name a column of the text and another one"));
 }
 
 TEST_CASE("lists as Python prints them are told from labels", "[tasks]") {
