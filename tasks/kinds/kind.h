@@ -41,7 +41,6 @@ struct TaskFiles {
 /// What is so of a kind of task. An option that it has not is refused in its task files.
 struct TaskKindFacts {
   const char* name = "";
-  const char* words = "";  ///< what it asks for
   AnswerForm form = AnswerForm::label;
   const char* head = "";  ///< the objective that learns it
 

@@ -22,7 +22,6 @@ namespace {
 struct Ranking final : TaskKindRules {
   Ranking()
       : TaskKindRules({.name = "ranking",
-                       .words = "the better one of two texts",
                        .form = AnswerForm::label,
                        .head = "choice",
                        .rows_compete = true,

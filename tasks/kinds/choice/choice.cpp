@@ -32,7 +32,6 @@ std::vector<std::string> candidates_in(const TaskRecord& record) {
 struct ChoiceKind final : TaskKindRules {
   ChoiceKind()
       : TaskKindRules({.name = "choice",
-                       .words = "one of an item's candidates",
                        .form = AnswerForm::label,
                        .head = "choice",
                        .has_candidates = true,

@@ -15,7 +15,6 @@ namespace {
 struct Classification final : TaskKindRules {
   Classification()
       : TaskKindRules({.name = "classification",
-                       .words = "one label of a text or of a pair of texts",
                        .form = AnswerForm::label,
                        .head = "classification",
                        .learns_labels = true,

@@ -110,7 +110,6 @@ std::vector<int64_t> labels_of_cell(TaskRecord& record) {
 struct Multilabel final : TaskKindRules {
   Multilabel()
       : TaskKindRules({.name = "multilabel",
-                       .words = "any number of labels of a text or of a pair of texts",
                        .form = AnswerForm::labels,
                        .head = "multilabel",
                        .learns_labels = true,

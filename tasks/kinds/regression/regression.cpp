@@ -46,7 +46,6 @@ void note_scale(double value, TaskRecord& record) {
 struct Regression final : TaskKindRules {
   Regression()
       : TaskKindRules({.name = "regression",
-                       .words = "a number for a text or for a pair of texts",
                        .form = AnswerForm::value,
                        .head = "regression",
                        .has_scale = true,

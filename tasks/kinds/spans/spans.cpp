@@ -30,7 +30,6 @@ int64_t code_points_before(const std::string& text, int64_t byte) {
 struct Spans final : TaskKindRules {
   Spans()
       : TaskKindRules({.name = "spans",
-                       .words = "the answer to a question in a context, or that there is none",
                        .form = AnswerForm::spans,
                        .head = "spans",
                        .files = {.formats = {TaskFormat::squad},

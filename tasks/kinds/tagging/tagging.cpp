@@ -23,7 +23,6 @@ namespace {
 struct Tagging final : TaskKindRules {
   Tagging()
       : TaskKindRules({.name = "tagging",
-                       .words = "a tag for each word",
                        .form = AnswerForm::labels,
                        .head = "tagging",
                        .files = {.formats = {TaskFormat::conll, TaskFormat::conllu},
