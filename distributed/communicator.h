@@ -43,7 +43,9 @@ class Communicator {
   virtual void gather(const Tensor& flat, const SliceBounds& slices) = 0;
   /// Overwrites a tensor with that of the first process.
   virtual void broadcast(const Tensor& tensor) = 0;
-  /// The numbers of every process, by rank; each gives as many.
+  /// Copies a tensor of one process into that of another, which has its shape; the rest only pass by.
+  virtual void move(const Tensor& tensor, int64_t from, int64_t to) = 0;
+  /// The numbers of every process, by rank; each gives as many as it has.
   virtual std::vector<std::vector<double>> exchange(const std::vector<double>& own) = 0;
   /// The text of the first process; the others wait for it as long as that one lives.
   virtual std::string share(const std::string& text) = 0;
@@ -57,8 +59,11 @@ class Communicator {
   int64_t rank_, size_;
 };
 
+/// The texts of every process, by rank.
+std::vector<std::string> exchange_texts(Communicator& processes, const std::string& own);
+
 /// The communicator of a run of one process, which has nobody to talk to.
-std::unique_ptr<Communicator> alone();
+Communicator& alone();
 
 /// Waits until all have come. Throws ConfigError where the first process cannot have its port or the host is none, and
 /// ProcessLost, with the ranks, where some do not come in time.

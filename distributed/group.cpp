@@ -330,16 +330,24 @@ class Group final : public Communicator {
     });
   }
 
+  void move(const Tensor& tensor, int64_t from, int64_t to) override {
+    std::vector<Tensor> tensors{tensor};
+    guarded([&] {
+      if (from == to) return;
+      if (rank() == from) group_->send(tensors, static_cast<int>(to), 0)->wait();
+      if (rank() == to) group_->recv(tensors, static_cast<int>(from), 0)->wait();
+    });
+  }
+
   std::vector<std::vector<double> > exchange(const std::vector<double>& own) override {
-    const auto count = std::ssize(own);
-    std::vector<Tensor> inputs{at::empty({std::max<int64_t>(count, 1)}, at::kDouble).zero_()};
-    std::copy(own.begin(), own.end(), inputs[0].data_ptr<double>());
-    std::vector<std::vector<Tensor> > outputs(1);
-    for (int64_t r = 0; r < size(); ++r) outputs[0].push_back(at::empty_like(inputs[0]));
-    guarded([&] { group_->allgather(outputs, inputs)->wait(); });
-    std::vector<std::vector<double> > all;
-    for (const auto& tensor : outputs[0])
-      all.emplace_back(tensor.data_ptr<double>(), tensor.data_ptr<double>() + count);
+    int64_t most = 0;
+    std::vector<int64_t> counts;
+    for (const auto& count : all_of({static_cast<double>(own.size())}, 1)) {
+      counts.push_back(static_cast<int64_t>(count.at(0)));
+      most = std::max(most, counts.back());
+    }
+    auto all = most > 0 ? all_of(own, most) : std::vector<std::vector<double> >(counts.size());
+    for (size_t r = 0; r < all.size(); ++r) all[r].resize(static_cast<size_t>(counts[r]));
     return all;
   }
 
@@ -387,6 +395,19 @@ class Group final : public Communicator {
     auto given = own.defined() ? own : at::empty({0});
     guarded([&] { group_->alltoall_base(all, given, taken, sent)->wait(); });
     return all.view({rows, width});
+  }
+
+  /// The numbers of every process, filled up to `count`.
+  std::vector<std::vector<double> > all_of(const std::vector<double>& own, int64_t count) {
+    std::vector<Tensor> inputs{at::zeros({count}, at::kDouble)};
+    std::copy(own.begin(), own.end(), inputs[0].data_ptr<double>());
+    std::vector<std::vector<Tensor> > outputs(1);
+    for (int64_t r = 0; r < size(); ++r) outputs[0].push_back(at::empty_like(inputs[0]));
+    guarded([&] { group_->allgather(outputs, inputs)->wait(); });
+    std::vector<std::vector<double> > all;
+    for (const auto& tensor : outputs[0])
+      all.emplace_back(tensor.data_ptr<double>(), tensor.data_ptr<double>() + count);
+    return all;
   }
 
   /// Runs what may find that another process has ended. The watch says more of it than c10d does, and ends this

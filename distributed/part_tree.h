@@ -1,25 +1,11 @@
 #pragma once
 // The parts of a step, and the one order in which their gradients are added, whichever process has which of them.
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "core/part_range.h"
+
 namespace cloze {
-
-/// Consecutive parts of a step: [begin, end).
-struct PartRange {
-  int64_t begin = 0;
-  int64_t end = 0;
-  int64_t size() const { return end - begin; }
-  bool operator==(const PartRange&) const = default;
-};
-
-/// The parts of the process of this rank: as many as of any other, or one more for the first.
-inline PartRange parts_of(int64_t rank, int64_t processes, int64_t parts) {
-  const int64_t each = parts / processes, more = parts % processes;
-  const int64_t begin = rank * each + std::min(rank, more);
-  return {begin, begin + each + (rank < more ? 1 : 0)};
-}
 
 /// Where the parts of a node of the tree divide into those of its two children: after the largest power of two that
 /// leaves some.

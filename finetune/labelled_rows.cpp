@@ -56,9 +56,9 @@ void add_global_tokens(Batch& batch, const BatchRows& rows, const LabelledSettin
 
 class LabelledRows final : public RowMaker {
  public:
-  LabelledRows(const LabelledSetting& setting, std::vector<TaskRow> rows, const Rng& order, int64_t batch_size,
+  LabelledRows(const LabelledSetting& setting, std::vector<TaskRow> rows, const Rng& order, const StepBatches& step,
                bool drop_last)
-      : in_(setting), rows_(std::move(rows)), order_(order) {
+      : in_(setting), rows_(std::move(rows)), batches_(step), order_(order) {
     require<DataError>(!rows_.empty(), "the task has no rows to train on; look at them with `cloze inspect task`");
     const auto& kind = row_kind_of(in_.task);
     for (size_t r = 0; r < rows_.size(); ++r) {
@@ -71,7 +71,7 @@ class LabelledRows final : public RowMaker {
     }
     examples_ = begins_.size();
     begins_.push_back(rows_.size());
-    step_ = static_cast<uint64_t>(std::max<int64_t>(batch_size, 1));
+    step_ = std::max<uint64_t>(step.rows(), 1);
     size_ = (examples_ + (drop_last ? 0 : step_ - 1)) / step_ * step_;
     require<DataError>(size_ > 0, "the task has ", examples_, " items to train on, and data.drop_last leaves out a ",
                        "batch of fewer than ", step_, "; lower train.batch_size, or set data.drop_last=false");
@@ -84,17 +84,13 @@ class LabelledRows final : public RowMaker {
 
   /// Of the examples of the step, from the shortest to the longest, those at the places of the numbers.
   std::vector<Batch> step_batches(uint64_t first, int64_t count) const override {
-    const auto place = first % step_, wanted = static_cast<uint64_t>(count);
-    auto all = examples_at(first - place, std::max(step_, place + wanted));
-    std::ranges::stable_sort(all, {}, [&](uint64_t example) { return size_of(example).length; });
-    const auto begin = std::min<uint64_t>(place, all.size()), end = std::min<uint64_t>(place + wanted, all.size());
-    const std::span own(all.begin() + static_cast<int64_t>(begin), all.begin() + static_cast<int64_t>(end));
+    const auto own = examples_by_length(first, static_cast<uint64_t>(count));
     std::vector<RowsSize> sizes;
     for (const auto example : own) sizes.push_back(size_of(example));
     std::vector<Batch> batches;
     size_t at = 0;
     for (const auto next : in_.unpads ? ends_of_unpadded_batches(sizes) : ends_of_batches(sizes)) {
-      auto batch = batch_of(own.subspan(at, next - at));
+      auto batch = batch_of(std::span(own).subspan(at, next - at));
       at = next;
       const bool has_loss = !batch.labels.defined() || batch.labels.numel() > 0;
       if (has_loss) batches.push_back(std::move(batch));  // rows of words without a token have no tag to learn
@@ -111,6 +107,23 @@ class LabelledRows final : public RowMaker {
     std::vector<uint64_t> chosen;
     for (uint64_t i = begin; i < end; ++i) chosen.push_back(item_at(order_, examples_, epoch * examples_ + i));
     return chosen;
+  }
+
+  /// Of the examples of the step, from the shortest to the longest, those at the places of the numbers; of a step in
+  /// parts those that the batch of the number is dealt.
+  std::vector<uint64_t> examples_by_length(uint64_t first, uint64_t count) const {
+    const auto place = first % step_;
+    auto all = examples_at(first - place, std::max(step_, place + count));
+    std::ranges::stable_sort(all, {}, [&](uint64_t example) { return size_of(example).length; });
+    std::vector<uint64_t> own;
+    if (batches_.parts > 1) {
+      const auto dealt =
+          dealt_by_length(std::min<uint64_t>(all.size(), step_), batches_, mix(order_.key("deal"), first - place));
+      for (const auto i : dealt[place / batches_.batch_size]) own.push_back(all[i]);
+    } else {
+      for (auto i = place; i < std::min<uint64_t>(place + count, all.size()); ++i) own.push_back(all[i]);
+    }
+    return own;
   }
 
   RowsSize size_of(uint64_t example) const {
@@ -143,6 +156,7 @@ class LabelledRows final : public RowMaker {
   std::vector<size_t> begins_{};           // of the rows of each example, and their end
   std::vector<int64_t> states_before_{0};  // each row, and their number
   uint64_t examples_ = 0, size_ = 0;
+  StepBatches batches_;
   uint64_t step_ = 1;  // examples of a training step
   Rng order_;
 };
@@ -191,8 +205,8 @@ Batch labelled_batch(const LabelledSetting& in, const BatchRows& rows, bool with
 }
 
 std::unique_ptr<RowMaker> make_labelled_rows(const LabelledSetting& setting, std::vector<TaskRow> rows,
-                                             const Rng& order, int64_t batch_size, bool drop_last) {
-  return std::make_unique<LabelledRows>(setting, std::move(rows), order, batch_size, drop_last);
+                                             const Rng& order, const StepBatches& step, bool drop_last) {
+  return std::make_unique<LabelledRows>(setting, std::move(rows), order, step, drop_last);
 }
 
 Collator rows_of_run(const RunConfig& config, const TokenStore& store, const RowsStart& start) {
@@ -204,7 +218,7 @@ Collator rows_of_run(const RunConfig& config, const TokenStore& store, const Row
   auto setting = labelled_setting(config.model, config.objectives);
   setting.unpads = setting.unpads && context.step.has_unpadded_form;
   auto rows = make_labelled_rows(setting, read_prepared_part(folder, context.stage).rows, context.order_rng,
-                                 context.step.batch_size * context.step.accumulation, config.data.drop_last);
+                                 context.step.batches(), config.data.drop_last);
   return {std::move(context), std::move(rows)};
 }
 

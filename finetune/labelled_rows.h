@@ -39,12 +39,12 @@ Tensor shifted_right(const Tensor& ids, const ModelConfig& model);
 /// losses are summed over the whole step.
 ///
 /// order       of the stage, as RowContext::order_rng
-/// batch_size  examples of a step; 0: batches of any size, which end with the epoch
+/// step        of examples; without any: batches of any size, which end with the epoch
 /// drop_last   a step that would have fewer is none: an epoch ends before its examples, which are others each time
 ///
 /// Throws DataError without rows, for a label that is none of the task's, and where no batch is left.
 std::unique_ptr<RowMaker> make_labelled_rows(const LabelledSetting& setting, std::vector<TaskRow> rows,
-                                             const Rng& order, int64_t batch_size, bool drop_last = false);
+                                             const Rng& order, const StepBatches& step, bool drop_last = false);
 
 /// The rows of a run whose objective is the head of a task, of the prepared task that its tokens are; of another run
 /// those of its text. The config has no phases. Throws ConfigError for a head and a text, which has no labels.

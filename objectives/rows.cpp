@@ -14,7 +14,7 @@ double masking_rate(const Masking& masking, const StepRows& rows, uint64_t seque
   const int64_t steps = masking.decay_steps > 0 ? masking.decay_steps : rows.steps;
   const bool is_planned = steps > 0 || (rows.epochs > 0 && epoch_size > 0);
   if (masking.initial_mlm_probability == 0 || rows.batch_size == 0 || !is_planned) return masking.mlm_probability;
-  const auto step_size = static_cast<uint64_t>(rows.batch_size * rows.accumulation);
+  const auto step_size = rows.batches().rows();
   const uint64_t steps_done = (sequence - rows.start.sequence) / step_size;  // since the start of these rows
   double done = 0, total = 0;
   if (steps > 0) {
@@ -49,9 +49,7 @@ MixedSampler RowContext::sampler(SamplerOptions options) const {
 }
 
 std::vector<uint64_t> RowContext::sequences(const MixedSampler& sampler, uint64_t first, int64_t count) const {
-  if (step.batch_size > 0)
-    return sampler.by_length(first, static_cast<uint64_t>(count), static_cast<uint64_t>(step.batch_size),
-                             static_cast<uint64_t>(step.accumulation));
+  if (step.batch_size > 0) return sampler.by_length(first, static_cast<uint64_t>(count), step.batches());
   std::vector<uint64_t> numbers(static_cast<size_t>(count));
   std::iota(numbers.begin(), numbers.end(), first);
   return numbers;

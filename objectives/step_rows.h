@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "core/random.h"
+#include "data/sampling/step_batches.h"
 
 namespace cloze {
 
@@ -17,10 +18,14 @@ struct RowsStart {
 struct StepRows {
   int64_t batch_size = 0;  ///< 0: no training steps, rows are shuffled
   int64_t accumulation = 1;
+  int64_t parts = 1;  ///< of a step, which are like each other in length
   int64_t steps = 0;  ///< of the run; 0: unknown
   double epochs = 0;  ///< of the run, where `steps` is 0; 0: unknown too
   RowsStart start{};
   bool has_unpadded_form = true;  ///< the device has attention of unpadded rows
+  StepBatches batches() const {
+    return {static_cast<uint64_t>(batch_size), static_cast<uint64_t>(accumulation), static_cast<uint64_t>(parts)};
+  }
 };
 
 /// The random streams of rows.

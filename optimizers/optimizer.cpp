@@ -170,13 +170,13 @@ struct Optimizer::Group {
   size_t of = 0;           ///< the group that it is of, at another depth
   double depth = 1;        ///< its factor by depth; 1: it is one of the config
   /// The matrices of its parameters that are not frozen, as published code stores them.
-  std::vector<Matrix> matrices(const FlatParameters& flat, const std::vector<size_t>& group_of_param,
-                               size_t number) const {
+  std::vector<Matrix> matrices(const FlatParameters& flat, const std::vector<size_t>& group_of_param, size_t number,
+                               const PartRange& own) const {
     std::vector<Matrix> found;
     for (size_t k = 0; k < flat.ranges().size(); ++k) {
       const auto& range = flat.ranges()[k];
       const auto& param = range.param.param;
-      if (!is_updated(param) || group_of_param[k] != number) continue;
+      if (!is_updated(param) || group_of_param[k] != number || !own.contains(range.offset)) continue;
       const auto shape = shape_of(param);
       for (int64_t part = 0; part < param.stacked(); ++part)
         found.push_back({.param = k,
@@ -243,14 +243,14 @@ size_t Optimizer::group_at(size_t own, double factor) {
   return groups_.size() - 1;
 }
 
-void Optimizer::step(double learning_rate, double grad_scale) {
+void Optimizer::step(double learning_rate, double grad_scale, const PartRange& own) {
   at::NoGradGuard no_grad;
   ++updates;
   const bool fused = use_fused(flat_.values);
   bool keeps_shadow = true;
   for (size_t number = 0; number < groups_.size(); ++number) {
     const auto& group = groups_[number];
-    const auto matrices = group.matrices(flat_, group_of_param_, number);
+    const auto matrices = group.matrices(flat_, group_of_param_, number, own);
     const Step step{updates, group.rate_factor == 1 ? learning_rate : learning_rate * group.rate_factor, grad_scale,
                     group.options.weight_decay};
     if (fused && has_kernels(group.options.rule)) {

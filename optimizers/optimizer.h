@@ -1,5 +1,6 @@
 #pragma once
 // The optimizer of a run: what is kept of all parameters, and their updates by the rules of rules.h.
+#include "core/part_range.h"
 #include "core/tensor/param.h"
 #include "optimizers/config.h"
 #include "optimizers/update.h"
@@ -12,9 +13,13 @@ class Optimizer {
   ~Optimizer();
   /// One update at `learning_rate`; gradients are scaled by `grad_scale`. Zeroes the gradients that it reads,
   /// which are not those of frozen and fixed parameters.
-  void step(double learning_rate, double grad_scale);
+  /// own  updates the parameters that begin in this range of the flat values, and has the moments of no others
+  void step(double learning_rate, double grad_scale, const PartRange& own);
+  void step(double learning_rate, double grad_scale) { step(learning_rate, grad_scale, {0, flat_.values.numel()}); }
   /// The number of updates done, on which bias corrections and Adafactor's decay depend.
   int64_t updates = 0;
+  /// The moments of parameter number `parameter`, by name.
+  const Moments& moments(size_t parameter) const { return moments_[parameter]; }
   /// The moments of every parameter: `exp_avg.NAME`, ...
   StateDict state() const;
   /// Restores moments by name. Throws CheckpointError for a missing or misshapen one.

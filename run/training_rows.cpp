@@ -9,7 +9,10 @@
 namespace cloze {
 
 StepRows training_rows(const TrainConfig& train, const TokenStore& store) {
-  StepRows rows{.batch_size = train.batch_size, .accumulation = train.accumulation, .steps = train.budget.steps};
+  StepRows rows{.batch_size = train.batch_size,
+                .accumulation = train.accumulation,
+                .parts = std::min(train.parts, train.accumulation),
+                .steps = train.budget.steps};
   rows.has_unpadded_form = train.device == "cpu";
   if (rows.steps > 0) return rows;
   rows.epochs = train.budget.epochs;

@@ -1,9 +1,12 @@
 #include "train/pretrain.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "run/config/load_config.h"
 #include "run/config/objective_short_form.h"
 #include "run/memory.h"
 #include "run/process.h"
@@ -11,6 +14,7 @@
 #include "train/callbacks/hook_events.h"
 #include "train/callbacks/suites.h"
 #include "train/loader.h"
+#include "train/orders.h"
 #include "train/records.h"
 #include "train/schedule.h"
 #include "train/start.h"
@@ -63,11 +67,19 @@ struct Pace {
 
 [[noreturn]] void stop_at_signal() { throw Interrupted("stopped between two steps"); }
 
-std::vector<Batch> next_batches(Training& training, Loader& loader) {
+/// The micro-batches of a step that this process makes.
+OwnNumbers own_numbers(const Training& training) {
+  const auto& processes = training.processes;
+  const auto parts = training.config.train.parts, count = training.step_size.accumulation;
+  const auto own = parts_of(processes.rank(), processes.size(), parts);
+  return {.of_step = count, .own = {parts_of(own.begin, parts, count).begin, parts_of(own.end - 1, parts, count).end}};
+}
+
+OwnBatches next_batches(Training& training, Loader& loader) {
   const auto waiting = Clock::now();
-  std::vector<Batch> batches;
-  for (int64_t i = 0; i < training.step_size.accumulation; ++i)
-    for (auto& batch : loader.next()) batches.push_back(std::move(batch));
+  const auto numbers = own_numbers(training);
+  OwnBatches batches{.of_step = numbers.of_step};
+  for (int64_t i = 0; i < numbers.own.size(); ++i) batches.micro_batches.push_back(loader.next());
   training.ledger.data_wait += seconds_since(waiting);
   return batches;
 }
@@ -104,14 +116,21 @@ void after_step(Training& training, Pace& pace) {
 
 bool goes_on(const Training& training) { return is_within_budget(training) && training.stop_reason.empty(); }
 
+/// The batches of the phase, from where the run stands.
+std::unique_ptr<Loader> load_phase(const Training& training) {
+  const int64_t rows = training.step_size.batch_size;
+  return std::make_unique<Loader>(
+      [&, rows](uint64_t n) { return training.collator.step_batches(n * static_cast<uint64_t>(rows), rows); },
+      training.progress.sequences / static_cast<uint64_t>(rows), training.config.train.workers, own_numbers(training));
+}
+
 /// Trains to the end of the phase or of the run.
 void train_phase(Training& training, Pace& pace) {
-  const int64_t rows = training.step_size.batch_size;
-  Loader loader([&](uint64_t n) { return training.collator.step_batches(n * static_cast<uint64_t>(rows), rows); },
-                training.progress.sequences / static_cast<uint64_t>(rows), training.config.train.workers,
-                training.processes);
-  while (goes_on(training) && !phase_is_over(training))
-    if (train_step(training, loader, pace)) after_step(training, pace);
+  const auto loader = load_phase(training);
+  while (goes_on(training) && !phase_is_over(training)) {
+    give_order(training, Order::step);
+    if (train_step(training, *loader, pace)) after_step(training, pace);
+  }
 }
 
 /// Trains to the end of the run; after lost tokens, which no step has used, it is saved.
@@ -130,6 +149,27 @@ void loop(Training& training, Checkpoints& checkpoints) {
                     " --resume` goes on from it");
   }
   end_progress();
+}
+
+/// Makes the steps of a run of several processes with the first of them, as long as that goes on.
+void follow(Training& training) {
+  Pace pace;
+  std::unique_ptr<Loader> loader;
+  for (auto order = next_order(training); order != Order::end; order = next_order(training)) {
+    if (order == Order::save) {
+      training.stepper->collect();
+      continue;
+    }
+    if (!loader || phase_is_over(training)) {
+      loader.reset();
+      begin_due_phase(training);
+      loader = load_phase(training);
+    }
+    try {
+      train_step(training, *loader, pace);
+    } catch (const Interrupted&) {  // all know of it, and the first one saves the run
+    }
+  }
 }
 
 // -- From the beginning to the end ----------------------------------------------------------------------------------
@@ -152,10 +192,8 @@ PretrainReport report_of(const Training& training, const Callbacks& callbacks) {
 /// Writes what a run says of itself when it is finished.
 PretrainReport conclude(Training& training, const Callbacks& callbacks) {
   auto report = report_of(training, callbacks);
-  if (training.processes.writes()) {
-    training.lock.require_in_place();
-    draw_loss(training.options.run, training.config.objectives, report.unigram_loss);
-  }
+  training.lock->require_in_place();
+  draw_loss(training.options.run, training.config.objectives, report.unigram_loss);
   training.write("summary.json", summary_of(training, report, callbacks.log.losses()));
   if (!report.suites.empty()) training.write("suites.json", suites_file(report.steps, report.suites));
   training.write("held_out.json", callbacks.held_out.file(training));
@@ -168,16 +206,20 @@ PretrainReport conclude(Training& training, const Callbacks& callbacks) {
 /// Trains a run from where it stands to its end.
 PretrainReport train(Training& training) {
   const auto callbacks = prepare(training);
+  share_start(training);
   const bool was_left = callbacks.held_out.is_due() || callbacks.suites.is_due();
   try {
+    training.parts.before_steps(training);
     for (const auto& callback : training.callbacks) callback->begin(training);
     if (interrupted) stop_at_signal();
     if (MallocExtension_ReleaseFreeMemory) MallocExtension_ReleaseFreeMemory();  // what reading rows and weights took
     loop(training, callbacks.checkpoints);
     for (const auto& callback : training.callbacks) callback->note_due(training, /*at_end=*/true);
     for (const auto& callback : training.callbacks) callback->finish(training);
+    give_order(training, Order::end);
   } catch (const Interrupted&) {  // the next process makes again what the signal has ended: a step, or what is due
     if (training.progress.step > 0) callbacks.checkpoints.save_step(training, /*must=*/true);
+    give_order(training, Order::end);
     end_progress();
     throw Interrupted(concat("stopped at step ", training.progress.step, "; continue with `cloze pretrain --run ",
                              training.options.run, " --resume`"));
@@ -187,6 +229,42 @@ PretrainReport train(Training& training) {
   return report;
 }
 
+/// Trains as another process than the first.
+void train_with_first(Training& training) {
+  prepare_to_follow(training);
+  share_start(training);
+  go_on_from_progress(training);
+  try {
+    training.parts.before_steps(training);
+  } catch (const Interrupted&) {  // the first step tells all of it
+  }
+  follow(training);
+}
+
+bool begins(const PretrainOptions& options) { return !options.resume && options.branch_from.empty(); }
+
+/// The parts of a step: those of a run that goes on, and of one that begins without as many as processes.
+int64_t parts_for(const RunConfig& config, const PretrainOptions& options, int64_t processes) {
+  const auto before = options.run + "/run.yaml";
+  const bool goes_on = options.resume && std::filesystem::exists(before);
+  if (config.train.parts > 1 || options.overwrite_config || !options.branch_from.empty()) return config.train.parts;
+  if (goes_on) return decode<RunConfig>(load_run_config(before)).train.parts;
+  if (processes > 1)
+    log_info("train", concat("train.parts is ", processes, ", as many as processes, and stays so however many go on"));
+  return processes;
+}
+
+/// The config with the parts that all processes of the run know. Throws ConfigError where these are too few.
+RunConfig with_parts(RunConfig config, const PretrainOptions& options, Communicator& processes) {
+  const auto size = processes.size();
+  const auto own = processes.is_first() ? parts_for(config, options, size) : 0;
+  config.train.parts = std::stoll(processes.share(concat(own)));
+  require<ConfigError>(config.train.parts >= size, "train.parts is ", config.train.parts, ", and ", size,
+                       " processes cannot each have a part of a step; start ", config.train.parts,
+                       " at most, or begin a new run with --set train.parts=", size);
+  return config;
+}
+
 void tell_failed(const Training& training, const std::exception& error) {
   const auto* own = dynamic_cast<const Error*>(&error);
   training.tell("failed", {{"message", error.what()}, {"exit_code", own ? own->exit_code() : 1}});
@@ -194,16 +272,22 @@ void tell_failed(const Training& training, const std::exception& error) {
 
 }  // namespace
 
-PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options, const TrainingParts& parts) {
+PretrainReport pretrain(const RunConfig& given, const PretrainOptions& options, const TrainingParts& parts,
+                        Communicator& processes) {
+  const auto config = with_parts(given, options, processes);
   validate(config);
-  const bool begins = !options.resume && options.branch_from.empty();
-  if (begins) refuse_ignored_options(config);
+  if (begins(options)) refuse_ignored_options(config);
   require<ConfigError>(
       !config.data.tokens.empty(),
       "data.tokens is not given; prepare text with `cloze prepare` and name its folder with --set data.tokens=FOLDER");
   require_memory(config, 0, machine_memory());
-  RunLock lock(options.run, options.resume);
-  Training training(config, options, parts, lock);
+  std::optional<RunLock> lock;
+  if (processes.is_first()) lock.emplace(options.run, options.resume);
+  Training training(config, options, parts, processes, lock ? &*lock : nullptr);
+  if (!processes.is_first()) {
+    train_with_first(training);
+    return {};
+  }
   training.add(std::make_unique<HookEvents>(training));
   try {
     return train(training);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "distributed/communicator.h"
 #include "evaluation/evaluate.h"
 #include "evaluation/suites/suite_result.h"
 #include "run/run.h"
@@ -51,10 +52,14 @@ struct TrainingParts {
   };
   /// Adds callbacks after those of pretraining.
   std::function<void(Training&)> add_callbacks = [](Training&) {};
+  /// What every process does with the network before its first step. Throws Interrupted after a signal.
+  std::function<void(Training&)> before_steps = [](Training&) {};
 };
 
-/// Trains. Throws ConfigError (bad config, existing run directory), DataError, CheckpointError, Diverged (where
-/// train.on_divergence is stop), Interrupted (exit 130, after a checkpoint).
-PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options, const TrainingParts& parts = {});
+/// Trains, with the other processes of the run; the report is that of the first one. Throws ConfigError (bad config,
+/// existing run directory), DataError, CheckpointError, Diverged (where train.on_divergence is stop), Interrupted (exit
+/// 130, after a checkpoint).
+PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options, const TrainingParts& parts = {},
+                        Communicator& processes = alone());
 
 }  // namespace cloze

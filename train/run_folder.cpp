@@ -188,7 +188,7 @@ void copy_imported_facts(const Origin& origin, const std::string& run) {
 bool open_run_folder(Training& training, const Origin& origin) {
   const auto& run = training.options.run;
   const auto& branch = origin.branch;
-  training.lock.require_in_place();
+  training.lock->require_in_place();
   const int64_t step = origin.checkpoint.empty() ? training.progress.step : load_state(origin.checkpoint, nullptr).step;
   if (!training.options.resume) clear_begun_run(run);
   const bool exists = fs::exists(run + "/run.yaml");

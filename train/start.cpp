@@ -64,8 +64,7 @@ void restore_origin(Training& training, const Origin& origin, Checkpoints& check
 
 /// Opens metrics.jsonl, without the rows that were written after the checkpoint.
 void open_metrics(Training& training, const std::optional<TrainState>& restored) {
-  if (!training.processes.writes()) return;
-  training.lock.require_in_place();
+  training.lock->require_in_place();
   training.metrics =
       std::make_unique<Metrics>(training.options.run, restored ? restored->metrics_bytes : 0, training.progress.step);
   std::vector<std::pair<std::string, std::string>> values;
@@ -94,6 +93,13 @@ void check_means(const Training& training) {
   check_data(training);
 }
 
+/// What the config does not train stays as it is from here on.
+void freeze(Training& training) {
+  const auto& config = training.config;
+  if (config.init.probe) training.network->freeze_backbone();
+  if (config.freeze.layers >= 0) freeze_layers(collect_params(*training.network), config.freeze.layers);
+}
+
 /// Opens the folder of the run, with the weights that it begins with. Returns whether its rows may differ from those of
 /// the run so far.
 bool open_folder(Training& training, const Origin& origin) {
@@ -102,8 +108,7 @@ bool open_folder(Training& training, const Origin& origin) {
   if (!origin.initial.empty())
     initialized =
         init_from(origin.initial, *training.network, training.store.tokenizer(), config.init.probe, config.objectives);
-  if (config.init.probe) training.network->freeze_backbone();
-  if (config.freeze.layers >= 0) freeze_layers(collect_params(*training.network), config.freeze.layers);
+  freeze(training);
   const bool rows_differ = open_run_folder(training, origin);
   compare_memory(config, row_tokens(training), warn_of_memory);  // in the log of the run, too
   if (origin.initial.empty()) return rows_differ;
@@ -112,7 +117,18 @@ bool open_folder(Training& training, const Origin& origin) {
   return rows_differ;
 }
 
+std::unique_ptr<Stepper> make_stepper(Training& training) {
+  return std::make_unique<Stepper>(config_of_phase(training.config, 0), *training.network, training.processes);
+}
+
 }  // namespace
+
+void prepare_to_follow(Training& training) {
+  check_means(training);
+  draw_weights(training);
+  freeze(training);
+  training.stepper = make_stepper(training);
+}
 
 Callbacks prepare(Training& training) {
   check_means(training);
@@ -124,7 +140,7 @@ Callbacks prepare(Training& training) {
   const auto origin = find_origin(training.config, training.options);
   if (origin.branch) check_branch_point(training, *origin.branch);
   const bool rows_differ = open_folder(training, origin);
-  training.stepper = std::make_unique<Stepper>(training.config, *training.network);
+  training.stepper = make_stepper(training);
   auto& log = training.add(std::make_unique<TrainingLog>());
   auto& held_out = training.add(std::make_unique<HeldOutEvaluation>(training, log, *checkpoints));
   auto& asked = training.add(std::move(suites));

@@ -19,4 +19,8 @@ struct Callbacks {
 /// callbacks, which have not begun. Throws ConfigError, DataError, CheckpointError.
 Callbacks prepare(Training& training);
 
+/// The same in another process than the first, which has the weights and the progress: share_start (train/orders.h)
+/// gives them to this one. Throws as `prepare`.
+void prepare_to_follow(Training& training);
+
 }  // namespace cloze

@@ -1,26 +1,29 @@
 #include "train/stepper.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 
+#include "core/fingerprint.h"
 #include "core/interrupt.h"
 #include "core/stopwatch.h"
 #include "run/device.h"
 #include "optimizers/optimizer.h"
+#include "train/step_exchange.h"
 #include "train/weight_average.h"
 
 namespace cloze {
 
 namespace {
 
-/// The weights of the predictions of each loss over all micro-batches: their number, unless they have weights.
-std::vector<double> total_weights(const Network& network, const std::vector<Batch>& batches) {
+/// The weights of the predictions of each loss in all batches of a step.
+std::vector<double> total_weights(const StepFacts& step) {
   std::vector<double> totals;
-  for (const auto& batch : batches) {
-    const auto parts = network.parts(batch);
-    totals.resize(parts.size());
-    for (size_t k = 0; k < parts.size(); ++k) totals[k] += parts[k].total_weight();
+  for (const auto& batch : step.batches) {
+    totals.resize(batch.weights.size());
+    for (size_t k = 0; k < totals.size(); ++k) totals[k] += batch.weights[k];
   }
   return totals;
 }
@@ -39,7 +42,6 @@ Tensor weighted_loss(const std::vector<LossPart>& parts, const std::vector<doubl
 
 /// Adds the losses of a micro-batch to those of the step, which are empty before the first one.
 void add(std::vector<LossPart>& sums, std::vector<LossPart> parts) {
-  for (auto& part : parts) part.sum = part.sum.detach().to(at::kCPU).to(at::kDouble);
   if (sums.empty()) {
     sums = std::move(parts);
     return;
@@ -53,6 +55,17 @@ void add(std::vector<LossPart>& sums, std::vector<LossPart> parts) {
   }
 }
 
+/// The slices of the flat parameters that the processes update: whole parameters, and about as many numbers each.
+SliceBounds slices_of(const FlatParameters& flat, int64_t processes) {
+  SliceBounds bounds{0};
+  const int64_t numbers = flat.values.numel();
+  for (const auto& range : flat.ranges())
+    if (std::ssize(bounds) < processes && range.offset * processes >= numbers * std::ssize(bounds))
+      bounds.push_back(range.offset);
+  bounds.resize(static_cast<size_t>(processes) + 1, numbers);
+  return bounds;
+}
+
 }  // namespace
 
 uint64_t pass_key(const Rng& rng, int64_t step, size_t micro) {
@@ -60,8 +73,10 @@ uint64_t pass_key(const Rng& rng, int64_t step, size_t micro) {
 }
 
 struct Stepper::Impl {
-  Impl(const RunConfig& config, Network& net)
+  Impl(const RunConfig& config, Network& net, Communicator& group)
       : network(net),
+        processes(group),
+        parts(config.train.parts),
         device(device_of(config.train.device)),
         rng(rng_of(config.train, RandomStream::dropout)),
         max_norm(config.optimizer.max_grad_norm),
@@ -69,10 +84,11 @@ struct Stepper::Impl {
         configured_precision(name_of(config.train.precision)),
         counts_whole(config.train.budget.count == FlopsCount::published),
         flat(collect_params(net), device),
+        slices(slices_of(flat, group.size())),
         optimizer(config.optimizer, flat) {
     network.backbone->set_gradient_checkpointing(config.train.gradient_checkpointing);
     flat.use_bf16(bf16);
-    if (config.train.ema_decay > 0) average.emplace(config.train.ema_decay, flat);
+    if (config.train.ema_decay > 0 && group.is_first()) average.emplace(config.train.ema_decay, flat);
     if (const auto* model = as<TwoStreamConfig>(config.model); model && model->carries_mems()) {
       layers = static_cast<size_t>(model->num_hidden_layers);
       mems_shape = {config.train.batch_size, model->mem_len, model->hidden_size};
@@ -80,6 +96,8 @@ struct Stepper::Impl {
     micro_batches = static_cast<size_t>(config.train.accumulation);
   }
   Network& network;
+  Communicator& processes;
+  int64_t parts;  ///< of a step
   at::Device device;
   Rng rng;  // of what is random within the network
   double max_norm;
@@ -87,11 +105,13 @@ struct Stepper::Impl {
   std::string configured_precision;
   bool counts_whole;  ///< RowSizes::is_whole
   FlatParameters flat;
+  SliceBounds slices;
   Optimizer optimizer;
   std::optional<WeightAverage> average;
-  size_t layers = 0, micro_batches = 0;   // layers: those with mems
+  size_t layers = 0, micro_batches = 0;   // layers: those with mems; micro-batches of all processes
   std::vector<int64_t> mems_shape;        // [B, M, D]
   std::vector<std::vector<Tensor>> mems;  // [micro-batch][layer]; empty: no mems
+  std::vector<double> squares{};          // of the gradient of each parameter, of a step in parts
 
   /// The mems of each layer that a micro-batch attends to. Without previous text they are zeros, which may be attended
   /// to. Source: zihangdai/xlnet, train_gpu.py, initialize_mems_np. Differs: every epoch begins so (there the
@@ -107,34 +127,164 @@ struct Stepper::Impl {
       if (range.param.param.frozen()) flat.grads.narrow(0, range.offset, range.numel).zero_();
   }
 
+  /// The norm of the gradient of a parameter.
+  double norm_of(size_t parameter) const {
+    const auto& range = flat.ranges()[parameter];
+    return parts > 1 ? std::sqrt(squares[parameter]) : global_norm(flat.grads.narrow(0, range.offset, range.numel));
+  }
+
   /// The first parameter whose gradient is not finite.
   std::string bad_gradient() const {
-    for (const auto& range : flat.ranges())
-      if (!at::isfinite(flat.grads.narrow(0, range.offset, range.numel)).all().item<bool>())
-        return "the gradient of " + range.param.name;
+    for (size_t k = 0; k < flat.ranges().size(); ++k)
+      if (!std::isfinite(norm_of(k))) return "the gradient of " + flat.ranges()[k].param.name;
     return "the gradient norm";
   }
 
-  /// Forward and backward passes of one micro-batch; the times go to `ledger`.
+  PartRange own_parts() const { return parts_of(processes.rank(), processes.size(), parts); }
+  PartRange own_slice() const {
+    const auto rank = static_cast<size_t>(processes.rank());
+    return {slices[rank], slices[rank + 1]};
+  }
+
+  std::vector<BatchFacts> facts_of(const OwnBatches& given) const {
+    std::vector<BatchFacts> facts;
+    for (const auto& micro_batch : given.micro_batches)
+      for (const auto& batch : micro_batch) {
+        auto& known = facts.emplace_back();
+        known.tokens = batch.tokens;
+        if (batch.labels.defined()) known.predicted_tokens = batch.labels.numel();
+        known.flops = network.training_flops(batch, counts_whole);
+        for (const auto& part : network.parts(batch)) known.weights.push_back(part.total_weight());
+      }
+    return facts;
+  }
+
+  /// Forward and backward passes of one batch; the times go to `ledger`.
   std::vector<LossPart> pass(const Batch& given, size_t micro, uint64_t key, const std::vector<double>& totals,
                              TimeBreakdown& ledger) {
     const auto start = Clock::now();
     auto batch = to_device(given, device);
     std::vector<Tensor> new_mems;
     if (layers > 0) batch.mems = mems_before(micro, batch);
-    auto parts = network.losses(batch, key, layers > 0 ? &new_mems : nullptr);
-    const auto total = weighted_loss(parts, totals);
+    auto losses = network.losses(batch, key, layers > 0 ? &new_mems : nullptr);
+    const auto total = weighted_loss(losses, totals);
     ledger.forward += seconds_since(start);
     const auto middle = Clock::now();
     if (total.defined() && total.requires_grad()) total.backward();
     drop_frozen_gradients();
     if (layers > 0) mems[micro] = std::move(new_mems);
     ledger.backward += seconds_since(middle);
-    return parts;
+    for (auto& part : losses) part.sum = part.sum.detach().to(at::kCPU).to(at::kDouble);
+    return losses;
+  }
+
+  /// The passes of one process in a step.
+  struct Passes {
+    const OwnBatches& given;
+    int64_t first;  ///< number of the first own micro-batch
+    int64_t step;
+    std::vector<double> totals;
+    bool may_stop;
+    TimeBreakdown& ledger;
+    std::vector<std::vector<LossPart>> losses{};  ///< of each batch
+  };
+
+  /// Adds the gradients of a part of the step. Throws Interrupted after a signal.
+  void pass_part(Passes& passes, int64_t part) {
+    const auto numbers = parts_of(part, parts, passes.given.of_step);
+    for (int64_t micro = numbers.begin; micro < numbers.end; ++micro) {
+      const auto& batches = passes.given.micro_batches.at(static_cast<size_t>(micro - passes.first));
+      for (size_t i = 0; i < batches.size(); ++i) {
+        if (!passes.losses.empty() && interrupted && passes.may_stop) throw Interrupted("within a step");
+        const auto number = static_cast<size_t>(micro);
+        const auto key = pass_key(rng, passes.step, number + i * static_cast<size_t>(passes.given.of_step));
+        passes.losses.push_back(pass(batches[i], number, key, passes.totals, passes.ledger));
+      }
+    }
+  }
+
+  /// The sum of the gradients of own parts, which is left in the gradients where the last own part is among them.
+  Tensor sum_of_parts(Passes& passes, const PartRange& node) {
+    const auto given = [&](const PartRange& part) -> std::optional<Tensor> {
+      if (part.size() > 1) return std::nullopt;
+      pass_part(passes, part.begin);
+      if (part.end == own_parts().end) return flat.grads;
+      auto kept = flat.grads.clone();
+      flat.grads.zero_();
+      return kept;
+    };
+    return sum_of_tree(node, given, [&](Tensor& left, const Tensor& right) {
+      if (!right.is_same(flat.grads)) {
+        left.add_(right);
+        return;
+      }
+      flat.grads.add_(left);  // the same sum
+      left = flat.grads;
+    });
+  }
+
+  /// The gradients of the step: all of them in one process, else those of the own slice, and zeros.
+  void sum_gradients(Passes& passes) {
+    std::vector<Tensor> sums;
+    for (const auto& node : subtrees_in({0, parts}, own_parts())) sums.push_back(sum_of_parts(passes, node));
+    if (processes.size() == 1) return;
+    const auto slice = processes.sum_slices(sums, parts, slices);
+    flat.grads.zero_();
+    flat.grads.narrow(0, own_slice().begin, own_slice().size()).copy_(slice);
+  }
+
+  /// The sum of squares of each parameter's gradient, the same for any number of processes.
+  std::vector<double> exchange_squares() {
+    std::vector<double> own, all;
+    for (const auto& range : flat.ranges())
+      if (own_slice().contains(range.offset))
+        own.push_back(std::pow(global_norm(flat.grads.narrow(0, range.offset, range.numel)), 2));
+    for (const auto& squares : processes.exchange(own)) all.insert(all.end(), squares.begin(), squares.end());
+    return all;
+  }
+
+  /// Throws Error where the weights of another process are not those of the first.
+  void require_equal_weights() const {
+    const auto hash = XXH3_64bits(flat.values.data_ptr<float>(), static_cast<size_t>(flat.values.nbytes())) >> 11;
+    const auto hashes = processes.exchange({static_cast<double>(hash)});
+    for (size_t rank = 1; rank < hashes.size(); ++rank)
+      require<Error>(hashes[rank] == hashes[0], "the weights of rank ", rank, " are not those of rank 0 (",
+                     hex_of(static_cast<uint64_t>(hashes[rank][0])), ", ", hex_of(static_cast<uint64_t>(hashes[0][0])),
+                     "), which no step can leave; resume from the last checkpoint, on machines of one kind");
+  }
+
+  /// The process that has what share `place` of `bounds` is of.
+  static int64_t owner_of(int64_t place, const SliceBounds& bounds) {
+    return std::ranges::upper_bound(bounds, place) - bounds.begin() - 1;
+  }
+
+  /// Moves moments and mems between their processes and the first, which saves and restores them.
+  void move_state(bool to_first) {
+    const auto move = [&](const Tensor& tensor, int64_t owner) {
+      processes.move(tensor, to_first ? owner : 0, to_first ? 0 : owner);
+    };
+    for (size_t k = 0; k < flat.ranges().size(); ++k)
+      for (const auto& [name, moment] : optimizer.moments(k)) move(moment, owner_of(flat.ranges()[k].offset, slices));
+    if (layers == 0) return;
+    const bool has_mems = !mems.empty() && !mems[0].empty();
+    const auto type = static_cast<double>(has_mems ? mems[0][0].scalar_type() : at::kFloat);
+    const auto of_first = processes.exchange({static_cast<double>(mems.size()), type})[0];
+    mems.resize(static_cast<size_t>(of_first[0]));
+    SliceBounds micro_bounds{0};
+    for (int64_t rank = 0; rank < processes.size(); ++rank)
+      micro_bounds.push_back(
+          parts_of(parts_of(rank, processes.size(), parts).end - 1, parts, static_cast<int64_t>(mems.size())).end);
+    for (size_t micro = 0; micro < mems.size(); ++micro) {
+      mems[micro].resize(layers);
+      for (auto& mem : mems[micro]) {
+        if (!mem.defined()) mem = at::empty(mems_shape, static_cast<at::ScalarType>(of_first[1]));
+        move(mem, owner_of(static_cast<int64_t>(micro), micro_bounds));
+      }
+    }
   }
 
   /// Fills in the loss, the gradient norm, and the first of them that is not finite.
-  void sum_up(Result& result) const {
+  void sum_up(Result& result) {
     bool has_predictions = false;
     for (const auto& part : result.parts) {
       const double total = part.total_weight();
@@ -145,32 +295,36 @@ struct Stepper::Impl {
       if (!std::isfinite(mean) && result.nonfinite.empty()) result.nonfinite = "the loss of " + part.name;
     }
     if (!has_predictions) result.loss = std::numeric_limits<double>::quiet_NaN();
-    result.grad_norm = global_norm(flat.grads);
+    squares = parts > 1 ? exchange_squares() : std::vector<double>();
+    result.grad_norm =
+        parts > 1 ? std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0)) : global_norm(flat.grads);
     if (result.nonfinite.empty() && !std::isfinite(result.grad_norm)) result.nonfinite = bad_gradient();
     result.finite = result.nonfinite.empty();
   }
 
-  /// The gradients of each part of a head that is clipped by its own norm.
-  std::vector<std::vector<Tensor>> gradients_apart() const {
-    std::vector<std::vector<Tensor>> parts;
+  /// The numbers of the parameters of each part of a head that is clipped by its own norm.
+  std::vector<std::vector<size_t>> clipped_apart() const {
+    std::vector<std::vector<size_t>> apart;
     for (const auto& objective : network.objectives)
       for (const auto* part : objective->clipped_apart()) {
-        auto& gradients = parts.emplace_back();
+        auto& numbers = apart.emplace_back();
         for (const auto& own : collect_params(*part))
-          for (const auto& range : flat.ranges())
-            if (range.param.param.value().is_same(own.param.value()))
-              gradients.push_back(flat.grads.narrow(0, range.offset, range.numel));
+          for (size_t k = 0; k < flat.ranges().size(); ++k)
+            if (flat.ranges()[k].param.param.value().is_same(own.param.value())) numbers.push_back(k);
       }
-    return parts;
+    return apart;
   }
 
-  /// Clips these gradients by the norm of all of them.
-  void clip(std::vector<Tensor>& gradients) const {
+  /// Clips the gradients of these parameters by the norm of all of them.
+  void clip(const std::vector<size_t>& parameters) const {
     double square = 0;
-    for (const auto& gradient : gradients) square += std::pow(global_norm(gradient), 2);
+    for (const auto k : parameters) square += std::pow(norm_of(k), 2);
     const double norm = std::sqrt(square);
     if (norm <= max_norm) return;
-    for (auto& gradient : gradients) gradient.mul_(max_norm / (norm + 1e-6));
+    for (const auto k : parameters) {
+      const auto& range = flat.ranges()[k];
+      flat.grads.narrow(0, range.offset, range.numel).mul_(max_norm / (norm + 1e-6));
+    }
   }
 
   /// The update, with gradients clipped to the maximal norm; without finite gradients only clears what the step left.
@@ -180,44 +334,81 @@ struct Stepper::Impl {
       mems.clear();  // these may not be finite, and older ones do not precede the text of the next rows
       return;
     }
-    auto apart = max_norm > 0 ? gradients_apart() : std::vector<std::vector<Tensor>>();
-    for (auto& gradients : apart) clip(gradients);
+    const auto apart = max_norm > 0 ? clipped_apart() : std::vector<std::vector<size_t>>();
+    for (const auto& parameters : apart) clip(parameters);
     const bool clips = max_norm > 0 && apart.empty() && result.grad_norm > max_norm;
-    optimizer.step(learning_rate, clips ? max_norm / (result.grad_norm + 1e-6) : 1.0);
+    optimizer.step(learning_rate, clips ? max_norm / (result.grad_norm + 1e-6) : 1.0, own_slice());
+    if (processes.size() > 1) {
+      processes.gather(flat.values, slices);
+      flat.refresh_shadow();
+    }
     if (average) average->update(number + 1);
   }
 };
 
-Stepper::Stepper(const RunConfig& config, Network& network) : impl_(std::make_unique<Impl>(config, network)) {}
+Stepper::Stepper(const RunConfig& config, Network& network, Communicator& processes)
+    : impl_(std::make_unique<Impl>(config, network, processes)) {}
 Stepper::~Stepper() = default;
 
 Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number, double learning_rate) {
+  OwnBatches own{.of_step = std::ssize(batches)};
+  for (const auto& batch : batches) own.micro_batches.push_back({batch});
+  return step(own, number, learning_rate);
+}
+
+Stepper::Result Stepper::step(const OwnBatches& batches, int64_t number, double learning_rate) {
   auto& in = *impl_;
   in.network.train();
   const bool prepared = in.network.before_step(number, in.rng);
   if (prepared) in.flat.refresh_shadow();
-  const auto totals = total_weights(in.network, batches);
+  const auto facts = exchange_facts(in.processes, in.facts_of(batches), interrupted);
   const auto mems_before = in.mems;
-  if (in.layers > 0) in.mems.resize(batches.size());
+  if (in.layers > 0) in.mems.resize(static_cast<size_t>(batches.of_step));
   Result result;
-  for (size_t micro = 0; micro < batches.size(); ++micro) {
-    if (micro > 0 && interrupted && !prepared) {  // weights that were changed before the step are only whole after it
-      in.flat.grads.zero_();
-      in.mems = mems_before;
-      result.complete = false;
-      return result;
-    }
-    const auto& batch = batches[micro];
-    add(result.parts, in.pass(batch, micro, pass_key(in.rng, number, micro), totals, ledger));
+  const bool is_alone = in.processes.size() == 1;
+  try {
+    // Weights that were changed before the step are only whole after it.
+    if (!is_alone && facts.is_interrupted && !prepared) throw Interrupted("before a step");
+    Impl::Passes passes{.given = batches,
+                        .first = parts_of(in.own_parts().begin, in.parts, batches.of_step).begin,
+                        .step = number,
+                        .totals = total_weights(facts),
+                        .may_stop = is_alone && !prepared,
+                        .ledger = ledger};
+    in.sum_gradients(passes);
+    for (auto& losses : exchange_losses(in.processes, passes.losses)) add(result.parts, std::move(losses));
+  } catch (const Interrupted&) {
+    in.flat.grads.zero_();
+    in.mems = mems_before;
+    result.complete = false;
+    return result;
+  }
+  for (const auto& batch : facts.batches) {
     result.tokens += batch.tokens;
-    if (batch.labels.defined()) result.predicted_tokens += batch.labels.numel();
-    result.flops += in.network.training_flops(batch, in.counts_whole);
+    result.predicted_tokens += batch.predicted_tokens;
+    result.flops += batch.flops;
   }
   const auto start = Clock::now();
   in.sum_up(result);
   in.update(result, number, learning_rate);
   ledger.optimizer += seconds_since(start);
   return result;
+}
+
+void Stepper::collect() {
+  auto& in = *impl_;
+  if (in.processes.size() == 1) return;
+  in.require_equal_weights();
+  in.move_state(/*to_first=*/true);
+}
+
+void Stepper::spread() {
+  auto& in = *impl_;
+  if (in.processes.size() == 1) return;
+  in.processes.broadcast(in.flat.values);
+  in.flat.refresh_shadow();
+  in.optimizer.updates = static_cast<int64_t>(in.processes.exchange({static_cast<double>(in.optimizer.updates)})[0][0]);
+  in.move_state(/*to_first=*/false);
 }
 
 std::vector<NamedParam> Stepper::params() const { return collect_params(impl_->network); }

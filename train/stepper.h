@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "distributed/communicator.h"
 #include "run/run.h"
 
 namespace cloze {
@@ -12,10 +13,21 @@ namespace cloze {
 /// The random key of the passes over a micro-batch of a step, from the stream of dropout.
 uint64_t pass_key(const Rng& rng, int64_t step, size_t micro);
 
-/// One optimizer step from batches to update, shared by `pretrain` and `benchmark`.
+/// The batches of a training step that one process computes.
+struct OwnBatches {
+  int64_t of_step = 1;  ///< micro-batches that all processes compute
+  /// Of each own micro-batch: one batch, or several or none where its rows are those of a task.
+  std::vector<std::vector<Batch>> micro_batches{};
+};
+
+/// One optimizer step from batches to update, shared by `pretrain` and `benchmark`. The processes of a run make each
+/// step together: each computes the gradients of whole parts of it (train.parts), which are added in the order of one
+/// tree, and updates a slice of the parameters, of which it alone has the moments. So the weights have the same bits
+/// for any number of processes. Source of the slices: ZeRO, stage 1; Rajbhandari et al. 2020 (arXiv 1910.02054).
 class Stepper {
  public:
-  Stepper(const RunConfig& config, Network& network);
+  /// `config` has no phases; `processes` outlives this.
+  Stepper(const RunConfig& config, Network& network, Communicator& processes = alone());
   ~Stepper();
   struct Result {
     std::vector<LossPart> parts;  ///< summed over the micro-batches
@@ -28,18 +40,26 @@ class Stepper {
     std::string nonfinite;  ///< the first loss or gradient that is not finite
     bool complete = true;   ///< false: a signal came between its micro-batches, and the step has left nothing
   };
-  /// Forward and backward passes over `batches`, normalised by the predictions of all of them, then the update at
-  /// `learning_rate`. No update if a loss or gradient is not finite; gradients are cleared either way. With mems, each
-  /// micro-batch passes its mems to the micro-batch of the same index in the next step, if that continues its text; a
-  /// step without update clears them. After a signal no further micro-batch begins: gradients and mems are then those
-  /// before the step, and nothing is updated.
+  /// Forward and backward passes over the batches of a step, normalised by the predictions of all of them, then the
+  /// update at `learning_rate`. No update if a loss or gradient is not finite; gradients are cleared either way. With
+  /// mems, each micro-batch passes its mems to the micro-batch of the same index in the next step, if that continues
+  /// its text; a step without update clears them. After a signal no further micro-batch of one process begins, and no
+  /// step of several: gradients and mems are then those before the step, and nothing is updated.
+  Result step(const OwnBatches& batches, int64_t number, double learning_rate);
+  /// The same of a single process whose micro-batches are one batch each.
   Result step(const std::vector<Batch>& batches, int64_t number, double learning_rate);
+  /// Brings all moments and mems to the first process, which alone saves them. Throws Error where the weights of
+  /// another differ.
+  void collect();
+  /// Gives the others what the first process has: the weights to all, and to each its moments and mems.
+  void spread();
   /// The weights of the last step, which the next one continues from.
   std::vector<NamedParam> params() const;
   /// With train.ema_decay: the moving average of the weights; else empty.
   std::vector<NamedParam> averages() const;
   /// The average starts again from the weights.
   void restart_average();
+  /// Of the first process: of all since the last `collect`.
   StateDict optimizer_state() const;
   void load_optimizer(const StateDict& state, int64_t updates);
   /// The mems after the last step: `memory.MICROBATCH.LAYER` [B, M, D]; empty before the first step and after a step

@@ -31,15 +31,26 @@ RunConfig resolved_config(RunConfig config, const TokenStore& store) {
   return config;
 }
 
-Training::Training(const RunConfig& given, const PretrainOptions& asked, const TrainingParts& made_of, RunLock& held)
+namespace {
+
+StepSize step_size_of(const RunConfig& config, int64_t phase) {
+  const auto own = config_of_phase(config, phase);
+  return {own.train.batch_size, own.train.accumulation};
+}
+
+}  // namespace
+
+Training::Training(const RunConfig& given, const PretrainOptions& asked, const TrainingParts& made_of,
+                   Communicator& group, RunLock* held)
     : options(asked),
       parts(made_of),
+      processes(group),
       lock(held),
       store(open_tokens(given, "train")),
       held_out_store(open_tokens(given, "valid")),
       config(resolved_config(given, store)),
       collator(parts.rows(config_of_phase(config, 0), store, {})),
-      step_size{config.train.batch_size, config.train.accumulation, processes.size},
+      step_size(step_size_of(config, 0)),
       guessing{.loss = std::log(static_cast<double>(backbone_of(config.model).vocab_size))} {}
 
 void Training::tell(const char* kind, nlohmann::json facts) const {
@@ -54,13 +65,13 @@ void Training::tell(const char* kind, nlohmann::json facts) const {
 }
 
 void Training::record(const nlohmann::json& row) {
-  if (!processes.writes()) return;
-  lock.require_in_place();
+  if (!processes.is_first()) return;
+  lock->require_in_place();
   metrics->write(row);
 }
 
 void Training::write(const std::string& name, const std::string& content) {
-  if (processes.writes()) lock.write(name, content);
+  if (processes.is_first()) lock->write(name, content);
 }
 
 MadeBy made_by(const Training& training) {
@@ -136,8 +147,14 @@ void open_phase(Training& training) {
   require<ConfigError>(progress.phase <= phases, training.options.run, ": has begun phase ", progress.phase,
                        " of train.phases, which now has ", phases, "; name as many as before, or start a new run");
   const auto config = config_of_phase(training.config, progress.phase);
-  training.step_size = {config.train.batch_size, config.train.accumulation, training.processes.size};
+  training.step_size = step_size_of(training.config, progress.phase);
   training.collator = training.parts.rows(config, training.store, progress.phase_start);
+}
+
+void go_on_from_progress(Training& training) {
+  open_phase(training);
+  const auto last = std::max<int64_t>(training.progress.step - 1, 0);
+  for (const auto& objective : training.network->objectives) objective->set_step(last);
 }
 
 bool phase_is_over(const Training& training) {

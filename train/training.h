@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "distributed/communicator.h"
 #include "run/config/config.h"
 #include "run/folder.h"
 #include "run/records/metrics.h"
 #include "train/callbacks/callback.h"
 #include "train/pretrain.h"
-#include "train/processes.h"
 #include "train/stepper.h"
 #include "train/warnings.h"
 
@@ -38,9 +38,8 @@ double used_share(const BudgetConfig& budget, const Usage& usage);
 /// The sequences of an optimizer step.
 struct StepSize {
   int64_t batch_size = 0;    ///< in a forward pass
-  int64_t accumulation = 1;  ///< forward passes
-  int64_t processes = 1;     ///< that each make as many
-  uint64_t sequences() const { return static_cast<uint64_t>(batch_size * accumulation * processes); }
+  int64_t accumulation = 1;  ///< forward passes, of all processes
+  uint64_t sequences() const { return static_cast<uint64_t>(batch_size * accumulation); }
 };
 
 /// A step that was made.
@@ -54,9 +53,11 @@ struct StepDone {
 RunConfig resolved_config(RunConfig config, const TokenStore& store);
 
 /// A run while a process trains it. The loop alone advances `progress` and `last`; what a callback remembers is its
-/// own.
+/// own. Of several processes the first has the callbacks, and the others make its steps (train/follow.h).
 struct Training {
-  Training(const RunConfig& given, const PretrainOptions& asked, const TrainingParts& made_of, RunLock& held);
+  /// held  of the run's folder; null: this is not the first process, and writes nothing
+  Training(const RunConfig& given, const PretrainOptions& asked, const TrainingParts& made_of, Communicator& group,
+           RunLock* held);
 
   /// Adds a callback to the end of the list.
   template <class C>
@@ -74,8 +75,8 @@ struct Training {
 
   const PretrainOptions options;
   const TrainingParts parts;
-  const Processes processes{};
-  RunLock& lock;  ///< of the run's folder, without which nothing is written there
+  Communicator& processes;  ///< that train the run together
+  RunLock* const lock;      ///< of the run's folder, without which nothing is written there
   const TokenStore store, held_out_store;
   const RunConfig config;  ///< resolved
   Collator collator;       ///< of the phase
@@ -118,6 +119,9 @@ void report_divergence(Training& training, const std::string& warning);
 /// Makes the rows of the phase that the progress names, from where it says that they began. Throws ConfigError if the
 /// config has fewer phases.
 void open_phase(Training& training);
+
+/// Goes on from where the progress says: the rows of its phase, and objectives that depend on the step.
+void go_on_from_progress(Training& training);
 
 /// The next phase is due.
 bool phase_is_over(const Training& training);

@@ -103,30 +103,33 @@ uint64_t MixedSampler::length_of(const Example& example) const {
   return std::min(options_.length, std::max(source, tokens - source));
 }
 
-std::vector<uint64_t> MixedSampler::by_length(uint64_t first, uint64_t count, uint64_t batch_size,
-                                              uint64_t accumulation) const {
+/// The sequences of the step that begins with sequence `begin`, batch by batch.
+std::vector<uint64_t> MixedSampler::step_by_length(uint64_t begin, const StepBatches& step) const {
+  std::vector<std::pair<uint64_t, uint64_t>> sorted(step.rows());  // length, sequence
+  Example example;
+  for (uint64_t i = 0; i < sorted.size(); ++i) {
+    sample(begin + i, example);
+    sorted[i] = {length_of(example), begin + i};
+  }
+  std::ranges::sort(sorted);
   std::vector<uint64_t> order;
-  if (accumulation < 2 ||
-      options_.packing == Packing::full) {  // a step is one batch, or nearly all have the same length
+  for (const auto& batch : dealt_by_length(step.rows(), step, mix(order_key_, ~(begin / step.rows()))))
+    for (const auto row : batch) order.push_back(sorted[row].second);
+  return order;
+}
+
+std::vector<uint64_t> MixedSampler::by_length(uint64_t first, uint64_t count, const StepBatches& step) const {
+  std::vector<uint64_t> order;
+  if (step.count < 2 || options_.packing == Packing::full) {  // one batch, or nearly all have the same length
     order.resize(count);
     std::iota(order.begin(), order.end(), first);
     return order;
   }
-  const uint64_t step_size = batch_size * accumulation;
-  std::vector<std::pair<uint64_t, uint64_t>> sorted(step_size);  // length, sequence
-  Example example;
+  std::vector<uint64_t> of_step;
   for (uint64_t index = first; index < first + count; ++index) {
-    const uint64_t step = index / step_size, begin = step * step_size;
-    if (order.empty() || index == begin) {
-      for (uint64_t i = 0; i < step_size; ++i) {
-        sample(begin + i, example);
-        sorted[i] = {length_of(example), begin + i};
-      }
-      std::ranges::sort(sorted);
-    }
-    const uint64_t batch = Permutation(accumulation, mix(order_key_, ~step))(
-        (index - begin) / batch_size);  // so that a part of a step is a fair sample of it
-    order.push_back(sorted[batch * batch_size + index % batch_size].second);
+    const uint64_t place = index % step.rows();
+    if (of_step.empty() || place == 0) of_step = step_by_length(index - place, step);
+    order.push_back(of_step[place]);
   }
   return order;
 }

@@ -7,6 +7,7 @@
 
 #include "core/random.h"
 #include "data/sampling/sampler.h"
+#include "data/sampling/step_batches.h"
 #include "data/store/token_store.h"
 
 namespace cloze {
@@ -55,10 +56,9 @@ class MixedSampler {
   /// Fills `example` (its vectors are reused) with sequence `index`; tokens and documents as the store numbers them,
   /// the epoch that of its text.
   void sample(uint64_t index, Example& example) const;
-  /// The sequences at indices [first, first + count) if those of each step (`accumulation` batches of `batch_size`) are
-  /// sorted by length before they are split into batches, which then have little padding. A step reads the same
-  /// sequences as without sorting.
-  std::vector<uint64_t> by_length(uint64_t first, uint64_t count, uint64_t batch_size, uint64_t accumulation) const;
+  /// The sequences at indices [first, first + count) if those of each step are sorted by length before they are split
+  /// into batches (step_batches.h), which then have little padding. A step reads the same sequences as without sorting.
+  std::vector<uint64_t> by_length(uint64_t first, uint64_t count, const StepBatches& step) const;
 
  private:
   struct Part {
@@ -67,6 +67,7 @@ class MixedSampler {
   };
   std::vector<double> cut(const Rng& rng);
   uint64_t length_of(const Example& example) const;
+  std::vector<uint64_t> step_by_length(uint64_t begin, const StepBatches& step) const;
 
   TokenStore store_;
   SamplerOptions options_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/contains.h"
 #include "core/spelling.h"
@@ -16,6 +17,29 @@
 namespace cloze {
 
 namespace {
+
+/// How often a forward pass is divided, so that each part of a step has as many.
+int64_t divisor_of_batches(const TrainConfig& train) {
+  return train.parts <= train.accumulation ? 1 : train.parts / std::gcd(train.parts, train.accumulation);
+}
+
+/// With forward passes that every part of a step has as many of.
+RunConfig in_parts(RunConfig config) {
+  auto& train = config.train;
+  const auto divisor = divisor_of_batches(train);
+  if (train.batch_size % divisor != 0) return config;  // check_parts refuses it
+  train.batch_size /= divisor;
+  train.accumulation *= divisor;
+  return config;
+}
+
+/// Parts of a step have whole forward passes.
+void check_parts(const TrainConfig& train, Limits& limits) {
+  const auto divisor = divisor_of_batches(train), below = train.batch_size / divisor * divisor;
+  limits.forbid(train.batch_size % divisor != 0, "train.parts ", train.parts, " divide each forward pass by ", divisor,
+                ", and train.batch_size is ", train.batch_size,
+                "; set train.batch_size=", below > 0 ? concat(below, " or ") : "", below + divisor);
+}
 
 /// A mixture of texts to train on. What the texts are is read later (data/store/read_mixture.h).
 void check_mixture(const RunConfig& c, Limits& limits) {
@@ -70,6 +94,7 @@ void check_rows_of_phase(const RunConfig& c, int64_t phase, const std::string& n
   Limits broken;
   check_limits(objective_setting(own), broken);
   check_data(own, broken);
+  check_parts(own.train, broken);
   const auto known = limits.broken();
   for (const auto& sentence : broken.broken()) limits.forbid(!contains(known, sentence), name, ": ", sentence);
 }
@@ -206,12 +231,12 @@ ObjectiveSetting objective_setting(const RunConfig& config) {
 RunConfig config_of_phase(const RunConfig& config, int64_t phase) {
   auto found = config;
   found.train.phases.clear();
-  if (phase == 0) return found;
+  if (phase == 0) return in_parts(std::move(found));
   const auto& own = config.train.phases.at(static_cast<size_t>(phase - 1));
   if (own.max_seq_length > 0) found.data.max_seq_length = own.max_seq_length;
   if (own.batch_size > 0) found.train.batch_size = own.batch_size;
   if (own.accumulation > 0) found.train.accumulation = own.accumulation;
-  return found;
+  return in_parts(std::move(found));
 }
 
 namespace {
@@ -239,8 +264,9 @@ bool same_losses(const RunConfig& config, int64_t a, int64_t b) {
 void validate(const RunConfig& c) {
   Limits limits;
   check_limits(c.model, limits);
-  check_limits(objective_setting(c), limits);
+  check_limits(objective_setting(in_parts(c)), limits);
   check_data(c, limits);
+  check_parts(c.train, limits);
   check_mixture(c, limits);
   check_budget(c.train, c.schedule, limits);
   check_schedule(c.schedule, c.train.budget.steps, limits);

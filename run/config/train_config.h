@@ -130,6 +130,7 @@ void describe(V& v, SeedsConfig& c) {
 struct TrainConfig {
   int64_t batch_size = 32;
   int64_t accumulation = 1;
+  int64_t parts = 1;
   Precision precision = Precision::bf16;
   bool gradient_checkpointing = false;
   std::string device = "cpu";
@@ -151,6 +152,11 @@ void describe(V& v, TrainConfig& c) {
     "forward passes in an optimizer step (gradient accumulation); the sequences of a step are distributed over them by "
     "length, and the loss is normalised over all of them",
     in_range(1, 1 << 20));
+  v("parts", c.parts,
+    "parts of an optimizer step, of which each process of a run has whole ones; the run has the same bits on any "
+    "number "
+    "of processes up to it, and where it is more than accumulation, forward passes are divided",
+    in_range(1, 1 << 12));
   v("precision", c.precision, "data type of matrix multiplications and activations");
   v("gradient_checkpointing", c.gradient_checkpointing,
     "each block is recomputed in the backward pass, which saves memory");

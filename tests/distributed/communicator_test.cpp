@@ -1,20 +1,14 @@
 #include "distributed/communicator.h"
 
 #include <cmath>
-#include <cstdlib>
-#include <fstream>
 #include <optional>
 
-#include "tests/distributed/ranks.h"
+#include "tests/distributed/rank_case.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;
 
 namespace {
-
-std::string setting(const char* name) { return getenv(name) ? getenv(name) : ""; }
-
-void say(const std::string& text) { std::ofstream(setting("CLOZE_SAID"), std::ios::trunc) << text; }
 
 /// Numbers of very different sizes, so that another order of additions gives other bits.
 std::vector<float> numbers_of_part(int64_t part, int64_t count) {
@@ -61,7 +55,7 @@ std::vector<Tensor> own_sums(const Communicator& group, int64_t parts) {
   return sums;
 }
 
-const bool are_listed = [] {
+[[maybe_unused]] const bool are_listed = [] {
   auto& all = scenarios();
   all["sums"] = [](Communicator& group) {
     std::string wrong;
@@ -104,26 +98,6 @@ const bool are_listed = [] {
 }();
 
 }  // namespace
-
-TEST_CASE("a rank of the tests below", "[.rank]") {
-  REQUIRE(are_listed);
-  Meeting meeting{.rank = std::stoi(setting("CLOZE_RANK")),
-                  .size = std::stoi(setting("CLOZE_SIZE")),
-                  .host = "127.0.0.1",
-                  .port = std::stoi(setting("CLOZE_PORT")),
-                  .timeout = std::stod(setting("CLOZE_TIMEOUT"))};
-  meeting.end = [](const std::string& sentence, int code) {
-    say(sentence);
-    _exit(code);
-  };
-  try {
-    const auto group = meet(meeting);
-    say(scenarios().at(setting("CLOZE_SCENARIO"))(*group));
-  } catch (const Error& error) {
-    say(error.what());
-    _exit(error.exit_code());
-  }
-}
 
 TEST_CASE("parts are dealt in runs, and the largest subtrees in a run tile it") {
   for (int64_t parts = 1; parts <= 17; ++parts)

@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <string>
@@ -30,6 +32,10 @@ inline int free_port() {
   return ntohs(address.sin_port);
 }
 
+inline std::string setting(const char* name) { return getenv(name) ? getenv(name) : ""; }
+
+inline void say(const std::string& text) { std::ofstream(setting("CLOZE_SAID"), std::ios::trunc) << text; }
+
 /// What a rank of a test does, and what it answers.
 using Scenario = std::function<std::string(cloze::Communicator&)>;
 inline std::map<std::string, Scenario>& scenarios() {
@@ -46,13 +52,16 @@ struct RankEnd {
 /// Processes of this program, each of which runs the test case `[rank]` as one rank of a scenario.
 class Ranks {
  public:
-  Ranks(const std::string& scenario, int64_t size, double timeout = 60, int64_t started = -1) {
+  /// argument  that the scenario finds as CLOZE_ARGUMENT
+  Ranks(const std::string& scenario, int64_t size, double timeout = 60, int64_t started = -1,
+        const std::string& argument = "") {
     const int port = free_port();
     for (int64_t rank = 0; rank < (started < 0 ? size : started); ++rank) {
       std::vector<std::string> settings{
           cloze::concat("CLOZE_SCENARIO=", scenario), cloze::concat("CLOZE_RANK=", rank),
           cloze::concat("CLOZE_SIZE=", size),         cloze::concat("CLOZE_PORT=", port),
-          cloze::concat("CLOZE_TIMEOUT=", timeout),   cloze::concat("CLOZE_SAID=", said_by(rank))};
+          cloze::concat("CLOZE_TIMEOUT=", timeout),   cloze::concat("CLOZE_SAID=", said_by(rank)),
+          cloze::concat("CLOZE_ARGUMENT=", argument)};
       std::vector<char*> environment;
       for (auto& setting : settings) environment.push_back(setting.data());
       environment.push_back(nullptr);

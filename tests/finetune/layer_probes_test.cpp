@@ -207,7 +207,7 @@ TEST_CASE("states that are kept are those of the rows of a step, whatever batche
     const auto kept = states_of_rows(*network, {head}, rows, ProbedTokens::labelled);
     CHECK(bytes_of_states(*network, {head}, rows, ProbedTokens::labelled) ==
           static_cast<double>(kept.states.numel() * 4));
-    const auto maker = make_labelled_rows(labelled_setting(small(), {head}), rows, Rng(3), 4);
+    const auto maker = make_labelled_rows(labelled_setting(small(), {head}), rows, Rng(3), {4});
     network->freeze_backbone();
     network->train();
     for (uint64_t first = 0; first < maker->size(); first += 4) {

@@ -503,7 +503,7 @@ TEST_CASE("an epoch has every item once, its last batch is smaller, and no batch
   }
   const auto network = task_network(small(), of_three());
   const auto setting = labelled_setting(network->model_config(), {of_three()});
-  const auto maker = make_labelled_rows(setting, rows, Rng(7), 4);
+  const auto maker = make_labelled_rows(setting, rows, Rng(7), {4});
   CHECK(maker->size() == 12);
   std::vector<std::vector<int64_t>> orders(2);
   for (uint64_t first = 0; first < 24; first += 4) {
@@ -516,7 +516,7 @@ TEST_CASE("an epoch has every item once, its last batch is smaller, and no batch
   }
   CHECK(orders[0] != orders[1]);
   for (const auto& order : orders) CHECK((std::set<int64_t>(order.begin(), order.end()).size() == 10));
-  const auto same = make_labelled_rows(setting, rows, Rng(7), 4)->batch(12, 4, nullptr);
+  const auto same = make_labelled_rows(setting, rows, Rng(7), {4})->batch(12, 4, nullptr);
   CHECK(at::equal(same.input_ids, maker->batch(12, 4, nullptr).input_ids));
   const auto choices = make_labelled_rows(labelled_setting(network->model_config(), {ObjectiveConfig(ChoiceConfig{})}),
                                           two_choices(), Rng(7), 1);
@@ -552,9 +552,9 @@ TEST_CASE("a step computes its rows in batches of like length, whose losses sum 
   const auto network = task_network(small(), of_three());
   auto setting = labelled_setting(network->model_config(), {of_three()});
   CHECK(setting.unpads);
-  CHECK(make_labelled_rows(setting, rows, Rng(7), 40)->step_batches(0, 40).size() == 1);
+  CHECK(make_labelled_rows(setting, rows, Rng(7), {40})->step_batches(0, 40).size() == 1);
   setting.unpads = false;
-  const auto maker = make_labelled_rows(setting, rows, Rng(7), 40);
+  const auto maker = make_labelled_rows(setting, rows, Rng(7), {40});
   const auto whole = maker->batch(0, 40, nullptr);
   const auto batches = maker->step_batches(0, 40);
   REQUIRE(batches.size() == 2);
@@ -580,7 +580,7 @@ TEST_CASE("a step computes its rows in batches of like length, whose losses sum 
   CHECK(longer[0].tokens == whole.tokens - shorter[0].tokens);
   // Numbers after the last item of an epoch stand for none.
   rows.resize(10);
-  const auto few = make_labelled_rows(setting, rows, Rng(7), 8);
+  const auto few = make_labelled_rows(setting, rows, Rng(7), {8});
   CHECK(few->size() == 16);
   CHECK(few->step_batches(12, 4).empty());
   CHECK(few->step_batches(8, 4).size() == 1);
@@ -588,8 +588,8 @@ TEST_CASE("a step computes its rows in batches of like length, whose losses sum 
   auto tags = three_rows(TaskKind::tagging);
   for (auto& label : tags[1].labels) label = no_label;
   const auto tagged = labelled_setting(network->model_config(), {with_labels<TaggingConfig>()});
-  CHECK(make_labelled_rows(tagged, tags, Rng(7), 3)->step_batches(0, 3).size() == 1);
-  CHECK(make_labelled_rows(tagged, {tags[1]}, Rng(7), 1)->step_batches(0, 1).empty());
+  CHECK(make_labelled_rows(tagged, tags, Rng(7), {3})->step_batches(0, 3).size() == 1);
+  CHECK(make_labelled_rows(tagged, {tags[1]}, Rng(7), {1})->step_batches(0, 1).empty());
 }
 
 TEST_CASE("with drop_last an epoch ends before its smaller batch, whose items are others in the next epoch",
@@ -599,14 +599,14 @@ TEST_CASE("with drop_last an epoch ends before its smaller batch, whose items ar
   for (auto& row : rows) row.label = 0;
   const auto network = task_network(small(), of_three());
   const auto setting = labelled_setting(network->model_config(), {of_three()});
-  const auto maker = make_labelled_rows(setting, rows, Rng(7), 4, /*drop_last=*/true);
-  const auto whole = make_labelled_rows(setting, rows, Rng(7), 4);
+  const auto maker = make_labelled_rows(setting, rows, Rng(7), {4}, /*drop_last=*/true);
+  const auto whole = make_labelled_rows(setting, rows, Rng(7), {4});
   CHECK(maker->size() == 8);
   for (const uint64_t first : {0, 4})
     CHECK(at::equal(maker->batch(first, 4, nullptr).input_ids, whole->batch(first, 4, nullptr).input_ids));
   CHECK(at::equal(maker->batch(8, 4, nullptr).input_ids, whole->batch(12, 4, nullptr).input_ids));
   CHECK(at::equal(maker->batch(14, 2, nullptr).input_ids, whole->batch(18, 2, nullptr).input_ids));
-  CHECK_THROWS_WITH(make_labelled_rows(setting, rows, Rng(7), 16, true),
+  CHECK_THROWS_WITH(make_labelled_rows(setting, rows, Rng(7), {16}, true),
                     "the task has 10 items to train on, and data.drop_last leaves out a batch of fewer than 16; lower "
                     "train.batch_size, or set data.drop_last=false");
 }
@@ -727,7 +727,7 @@ TEST_CASE("rows that a head cannot be trained on are refused with their item", "
   const auto network = task_network(small(), of_three());
   const auto setting = labelled_setting(network->model_config(), {of_three()});
   const auto made_of = [&](std::vector<TaskRow> rows) {
-    return make_labelled_rows(setting, std::move(rows), Rng(1), 2);
+    return make_labelled_rows(setting, std::move(rows), Rng(1), {2});
   };
   auto row = task_row(4, 6);
   row.label = 3;
@@ -741,7 +741,7 @@ TEST_CASE("rows that a head cannot be trained on are refused with their item", "
   auto short_row = task_row(1, 6);
   short_row.labels = {1, 0};
   CHECK_THROWS_WITH(
-      make_labelled_rows(labelled_setting(BertConfig{}, {ObjectiveConfig(several)}), {short_row}, Rng(1), 2),
+      make_labelled_rows(labelled_setting(BertConfig{}, {ObjectiveConfig(several)}), {short_row}, Rng(1), {2}),
       "item 1 of the task has 2 entries for 3 labels; give one for each");
   CHECK_THROWS_WITH(labelled_setting(BertConfig{}, {default_objective<MlmConfig>()}),
                     "the run has no head of a task; fine-tune it on one first");

@@ -245,7 +245,8 @@ TEST_CASE("processes that train together have the batches of a step in turn", "[
   TempDir dir;
   const ManualRun run(run_with_mems(dir, 1));
   const auto make = [&](uint64_t n) { return run.collator.step_batches(4 * n, 4); };
-  Loader alone(make, 4, 1), first(make, 4, 2, {.rank = 0, .size = 2}), second(make, 4, 1, {.rank = 1, .size = 2});
+  Loader alone(make, 4, 1), first(make, 4, 2, {.of_step = 2, .own = {0, 1}}),
+      second(make, 4, 1, {.of_step = 2, .own = {1, 2}});
   for (int step = 0; step < 9; ++step)
     for (auto* loader : {&first, &second})
       CHECK(at::equal(loader->next().at(0).input_ids, alone.next().at(0).input_ids));

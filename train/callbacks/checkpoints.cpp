@@ -10,6 +10,7 @@
 #include "run/checkpoints/milestones.h"
 #include "run/folder.h"
 #include "train/callbacks/babylm_rules.h"
+#include "train/orders.h"
 
 namespace cloze {
 
@@ -19,10 +20,9 @@ namespace fs = std::filesystem;
 
 void restore_progress(Training& training, const TrainState& state) {
   training.progress = state;
-  open_phase(training);
+  go_on_from_progress(training);
   training.ledger = training.stepper->ledger = state.ledger;
   training.uncounted_seconds = state.seconds - state.ledger.seconds;
-  for (const auto& objective : training.network->objectives) objective->set_step(std::max<int64_t>(state.step - 1, 0));
 }
 
 /// The weights of the step, and their average where the run keeps one.
@@ -123,23 +123,25 @@ TrainState Checkpoints::state_of(Training& training) const {
 }
 
 void Checkpoints::save_step(Training& training, bool must) {
-  if (saved_at_ == training.progress.step || !training.processes.writes()) return;
+  if (saved_at_ == training.progress.step) return;
   const auto start = Clock::now();
   const auto& stepper = *training.stepper;
   const auto& run = training.options.run;
-  training.lock.require_in_place();
+  training.lock->require_in_place();
   keep_log(run);
   const auto state = state_of(training);
+  give_order(training, Order::save);
+  training.stepper->collect();
   try {
     const auto weights = stepper.params(), averages = stepper.averages();
     const bool averaged = !averages.empty();
     save_checkpoint(run, state, averaged ? averages : weights, stepper.optimizer_state(), stepper.mems(),
-                    averaged ? weights : averages, made_by(training), [&] { training.lock.require_in_place(); });
+                    averaged ? weights : averages, made_by(training), [&] { training.lock->require_in_place(); });
     saved_at_ = state.step;
-    training.lock.require_in_place();
+    training.lock->require_in_place();
     prune_checkpoints(run, training.config.checkpoint.keep);
   } catch (const Error& e) {
-    training.lock.require_in_place();
+    training.lock->require_in_place();
     if (must) throw;
     log_warning("train", concat(e.what(), "; the run continues, and the next checkpoint is saved as scheduled"));
   }

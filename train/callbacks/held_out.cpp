@@ -19,9 +19,8 @@ namespace {
 /// Names the checkpoint of a step the best one of the run; without such a checkpoint, nothing is written.
 void mark_best(Training& training, int64_t step) {
   const auto& run = training.options.run;
-  if (!training.processes.writes()) return;
   const auto best = find_checkpoint(run, std::to_string(step));
-  training.lock.require_in_place();
+  training.lock->require_in_place();
   if (!best.empty()) write_pointer(run, "best", std::filesystem::path(best).filename().string());
 }
 

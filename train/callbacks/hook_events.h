@@ -11,7 +11,7 @@ namespace cloze {
 /// Hands every event of the run to the command of --hook, as one object of JSON (docs/hooks.md).
 class HookEvents final : public Callback {
  public:
-  explicit HookEvents(const Training& training) : hook_(training.processes.writes() ? training.options.hook : "") {}
+  explicit HookEvents(const Training& training) : hook_(training.options.hook) {}
 
   void begin(Training& training) override {
     if (!hook_.is_set()) return;

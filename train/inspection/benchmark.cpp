@@ -185,9 +185,8 @@ Timed time_steps(const RunConfig& config, Stepper& stepper, Loader& loader, cons
       timed = {};
     }
     const auto begin = Clock::now();
-    std::vector<Batch> batches;
-    for (int64_t i = 0; i < config.train.accumulation; ++i)
-      for (auto& batch : loader.next()) batches.push_back(std::move(batch));
+    OwnBatches batches{.of_step = config.train.accumulation};
+    for (int64_t i = 0; i < batches.of_step; ++i) batches.micro_batches.push_back(loader.next());
     timed.data_wait += seconds_since(begin);
     const int64_t number = step + warm_up;
     const double rate = config.optimizer.learning_rate * std::min(1.0, static_cast<double>(number + 1) / 100);
@@ -282,7 +281,7 @@ LoadedRun run_of(const RunConfig& config, const Collator& collator, const std::s
 BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& options) {
   require<ConfigError>(options.steps > 0, "--steps is ", options.steps, ", must be at least 1");
   require<ConfigError>(options.seconds > 0, "--seconds is ", options.seconds, ", must be above 0");
-  RunConfig config = given;
+  RunConfig config = config_of_phase(given, 0);
   const auto suites = suites_of(config);
   configure_threads(config.train.threads);
   std::optional<PlainScope> plain;

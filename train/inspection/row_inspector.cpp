@@ -21,7 +21,7 @@ RunConfig with_special_ids(RunConfig config, const SpecialIds& special) {
 InspectedRun::InspectedRun(const RunConfig& given)
     : store(open_tokens(given, "train")),
       vocabulary(store.tokenizer()),
-      config(with_special_ids(given, vocabulary.special)),
+      config(with_special_ids(config_of_phase(given, 0), vocabulary.special)),
       steps(training_rows(config.train, store)),
       collator(rows_of(config.objectives)) {}
 

@@ -101,7 +101,6 @@ void log_curve(const LayerCurve& curve) {
 
 void TaskTest::finish(Training& training) {
   const auto& config = training.config;
-  if (!training.processes.writes()) return;
   const auto start = Clock::now();
   training.stepper->end();  // the last checkpoint is saved, and the best one needs the memory
   training.network.reset();

@@ -10,8 +10,10 @@
 #include "run/records/task_summary.h"
 #include "run/run.h"
 #include "tasks/rows/prepared_task.h"
+#include "tests/distributed/rank_case.h"
 #include "tests/support/runs.h"
 #include "tests/train/tasks/trained.h"
+#include "tests/train/together.h"
 #include "train/tasks/task_validation.h"
 
 using namespace cloze;
@@ -82,6 +84,35 @@ RunConfig finetuned(const TempDir& dir, const std::string& yaml, const std::stri
   config.evaluation.every = 6;  // an epoch of 43 items
   config.checkpoint.every = 0;
   return config;
+}
+
+/// Tags of words that say what they are.
+std::string tags_task() {
+  std::string sentences;
+  for (int i = 0; i < 24; ++i) {
+    const auto low = static_cast<char>('a' + i % 8), high = static_cast<char>('i' + i % 8);
+    sentences += concat("w", low, " LOW\nw", high, " HIGH\nw", low, " LOW\n\n");
+  }
+  toy().dir.write("tags.conll", sentences);
+  return "task: toy\nkind: tagging\ndata: {train: tags.conll, valid: tags.conll, test: tags.conll}\n";
+}
+
+/// Two candidates, of which the word of the first half of the language is right.
+std::string choice_task() {
+  std::string choices;
+  for (int i = 0; i < 24; ++i) {
+    const auto low = static_cast<char>('a' + i % 8), high = static_cast<char>('i' + i % 8);
+    const bool second = i % 2 == 1;
+    choices += json{{"text", "wa"},
+                    {"one", concat("w", second ? low : high)},
+                    {"two", concat("w", second ? high : low)},
+                    {"label", second ? "1" : "0"}}
+                   .dump() +
+               "\n";
+  }
+  toy().dir.write("choice.jsonl", choices);
+  return "task: toy\nkind: choice\ndata: {train: choice.jsonl, valid: choice.jsonl, test: choice.jsonl, text: text, "
+         "candidates: [one, two], label: label}\n";
 }
 
 json summary_of_run(const std::string& run) { return json::parse(read_file(run + "/summary.json")); }
@@ -291,6 +322,26 @@ TEST_CASE("the same bits for any number of workers and threads", "[train][tasks]
   CHECK(same_files(dir / "a/step-00000012/weights.safetensors", dir / "b/step-00000012/weights.safetensors"));
 }
 
+TEST_CASE("the same bytes on 1, 2 and 3 processes, with steps at the end of an epoch that leave some without a batch",
+          "[train][tasks][processes]") {
+  const TempDir dir;
+  const std::string runs = dir / "runs";
+  std::filesystem::create_directory(runs);
+  const std::map<std::string, std::string> tasks{
+      {"labels", toy_task}, {"tags", tags_task()}, {"choice", choice_task()}};
+  for (const auto& [name, task] : tasks) {
+    auto config = finetuned(dir, task, name);
+    config.train.budget = {.steps = 5};
+    config.train.batch_size = 7;
+    config.train.accumulation = 3;
+    config.train.parts = 3;
+    config.train.threads = 1;
+    config.evaluation.every = 2;
+    write_config(config, runs, name);
+  }
+  check_processes(runs, {2, 3}, "step-00000005");
+}
+
 TEST_CASE("a run whose figure does not leave that of the majority class is marked", "[train][tasks]") {
   const TempDir dir;
   toy().dir.write("equal.tsv", "text\tlabel\nwa wb\tlow\nwa wb\thigh\nwa wb\tlow\nwa wb\thigh\n");
@@ -407,30 +458,12 @@ TEST_CASE("a head is drawn where its labels are others, and copied where they ar
 
 TEST_CASE("tags and choices are learned, and their held-out losses are those of their items", "[train][tasks]") {
   const TempDir dir;
-  std::string sentences, choices;
-  for (int i = 0; i < 24; ++i) {
-    const auto low = static_cast<char>('a' + i % 8), high = static_cast<char>('i' + i % 8);
-    sentences += concat("w", low, " LOW\nw", high, " HIGH\nw", low, " LOW\n\n");
-    const bool second = i % 2 == 1;
-    choices += json{{"text", "wa"},
-                    {"one", concat("w", second ? low : high)},
-                    {"two", concat("w", second ? high : low)},
-                    {"label", second ? "1" : "0"}}
-                   .dump() +
-               "\n";
-  }
-  toy().dir.write("tags.conll", sentences);
-  toy().dir.write("choice.jsonl", choices);
-  auto tags = finetuned(
-      dir, "task: toy\nkind: tagging\ndata: {train: tags.conll, valid: tags.conll, test: tags.conll}\n", "tags");
+  auto tags = finetuned(dir, tags_task(), "tags");
   tags.train.budget.epochs = 20;
   const auto tagged = finetune(tags, {.run = dir / "tagged"});
   CHECK(tagged.task["test"]["accuracy"]["value"] == 1);
   CHECK(tagged.held_out.at(0).count == 72);
-  auto choice = finetuned(dir,
-                          "task: toy\nkind: choice\ndata: {train: choice.jsonl, valid: choice.jsonl, test: "
-                          "choice.jsonl, text: text, candidates: [one, two], label: label}\n",
-                          "choice");
+  auto choice = finetuned(dir, choice_task(), "choice");
   choice.train.budget.epochs = 20;
   const auto chosen = finetune(choice, {.run = dir / "chosen"});
   CHECK(chosen.held_out.at(0).count == 24);

@@ -11,6 +11,7 @@
 #include "tasks/rows/prepared_task.h"
 #include "tests/support/runs.h"
 #include "tests/train/tasks/trained.h"
+#include "tests/train/together.h"
 
 using namespace cloze;
 using Catch::Contains;
@@ -212,6 +213,19 @@ TEST_CASE("the same bits of probes for any number of workers and threads", "[tra
   config.train.threads = 1;
   finetune(config, {.run = dir / "b"});
   CHECK(same_files(dir / "a/step-00000018/weights.safetensors", dir / "b/step-00000018/weights.safetensors"));
+}
+
+TEST_CASE("the same bytes of probes on 1 and 2 processes, each probe clipped by its own norm",
+          "[train][tasks][probe][processes]") {
+  const TempDir dir;
+  auto config = probing(dir, {every_layer});
+  config.optimizer.max_grad_norm = 0.01;
+  config.train.parts = 2;
+  config.train.threads = 1;
+  const std::string runs = dir / "runs";
+  std::filesystem::create_directory(runs);
+  write_config(config, runs, "probes");
+  check_processes(runs, {2}, "step-00000018");
 }
 
 TEST_CASE("tags have probes at the first token of each word", "[train][tasks][probe]") {

@@ -1,0 +1,156 @@
+// Runs that several processes train together.
+#include <filesystem>
+
+#include "models/families/families.h"
+#include "objectives/kinds.h"
+#include "optimizers/rules.h"
+#include "tests/distributed/rank_case.h"
+#include "tests/support/families.h"
+#include "tests/train/together.h"
+
+using namespace cloze;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A step of four parts, of which each has a batch.
+RunConfig in_four_parts(RunConfig config, int64_t steps) {
+  config.train.batch_size = 8;
+  config.train.parts = 4;
+  config.train.threads = 1;
+  config.train.budget = {.steps = steps};
+  config.checkpoint.every = 0;
+  config.checkpoint.log_every = 1;
+  config.evaluation.every = 0;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("a run of every family has the same bytes on 1, 2, 3 and 4 processes", "[train][processes]") {
+  TempDir dir;
+  const auto base = tiny_run(dir, 3);
+  const auto marked = prepare_marked(dir);
+  const std::string runs = dir / "runs";
+  fs::create_directory(runs);
+  for (const auto& family : every_family())
+    write_config(in_four_parts(run_of(family, base, marked), 3), runs, family.name);
+  check_processes(runs, {2, 3, 4}, "step-00000003");
+}
+
+TEST_CASE(
+    "every optimizer, averages, phases, mems, unequal parts and clipping give the same bytes on 1, 2 and 4 processes",
+    "[train][processes]") {
+  TempDir dir;
+  const auto base = in_four_parts(tiny_run(dir, 4), 4);
+  const std::string runs = dir / "runs";
+  fs::create_directory(runs);
+  const auto with = [&](const std::string& name, const std::function<void(RunConfig&)>& change) {
+    auto config = base;
+    change(config);
+    write_config(config, runs, name);
+  };
+  with("lamb", [](RunConfig& config) { config.optimizer.rule = Lamb{}; });
+  with("adafactor", [](RunConfig& config) { config.optimizer.rule = Adafactor{}; });
+  with("lion", [](RunConfig& config) { config.optimizer.rule = Lion{}; });
+  with("muon", [](RunConfig& config) {
+    config.optimizer.groups = {ParameterGroup{}};
+    config.optimizer.groups[0].rule = Muon{};
+    config.optimizer.groups[0].role = Role::weight;
+  });
+  with("average", [](RunConfig& config) { config.train.ema_decay = 0.9; });
+  with("clipped", [](RunConfig& config) { config.optimizer.max_grad_norm = 0.01; });
+  with("unequal", [](RunConfig& config) {
+    config.train.batch_size = 3;
+    config.train.accumulation = 6;
+  });
+  with("phases",
+       [](RunConfig& config) { config.train.phases = {{.from = 0.5, .max_seq_length = 16, .batch_size = 12}}; });
+  with("two-stage", [](RunConfig& config) {
+    auto model = tiny_model<ElectraConfig>();
+    model.embedding_size = model.hidden_size;
+    RtdConfig rtd;
+    rtd.generator_steps = 2;
+    rtd.generator_hidden_size = rtd.generator_layers = 1;
+    rtd.tie = EmbeddingTie::none;
+    config.model = model;
+    config.objectives = {rtd};
+  });
+  with("mems", [](RunConfig& config) {
+    auto model = tiny_model<XlnetConfig>();
+    model.mem_len = 20;
+    model.reuse_len = 12;
+    model.bi_data = true;
+    config.model = model;
+    config.objectives = {default_objective<PlmConfig>()};
+    config.data.packing = RowPacking::segment_pair;
+    config.data.short_seq_prob = 0;
+    config.train.batch_size = 8;
+  });
+  check_processes(runs, {2, 4}, "step-00000004");
+}
+
+TEST_CASE("a run goes on at other numbers of processes to the bytes of one that was never stopped",
+          "[train][processes][resume]") {
+  TempDir dir;
+  auto config = in_four_parts(tiny_run(dir, 6), 6);
+  auto model = tiny_model<XlnetConfig>();
+  model.mem_len = 20;
+  model.reuse_len = 12;
+  config.model = model;
+  config.objectives = {default_objective<PlmConfig>()};
+  config.data.packing = RowPacking::segment_pair;
+  config.data.short_seq_prob = 0;
+  config.schedule.shape = ConstantSchedule{};
+  config.schedule.warmup = 0;
+  const Quiet silent;
+  pretrain(config, {.run = dir / "whole"});
+  const std::string runs = dir / "runs";
+  fs::create_directory(runs);
+  int64_t steps = 0;
+  for (const int64_t size : {4, 3, 2}) {
+    config.train.budget.steps = steps += 2;
+    write_config(config, runs, "run");
+    train_by(size, runs);
+    if (size > 2) fs::rename(concat(runs, "/run-", size), concat(runs, "/run-", size - 1));
+  }
+  CHECK(differing_files(dir / "whole", runs + "/run-2", "step-00000006") == "");
+}
+
+TEST_CASE("a run that begins on several processes has as many parts, and no more can go on with it",
+          "[train][processes]") {
+  TempDir dir;
+  auto config = in_four_parts(tiny_run(dir, 1), 1);
+  config.train.parts = 1;
+  const std::string runs = dir / "runs";
+  fs::create_directory(runs);
+  write_config(config, runs, "run");
+  train_by(2, runs);
+  CHECK_THAT(read_file(runs + "/run-2/run.yaml"), Catch::Contains("parts: 2"));
+  fs::rename(runs + "/run-2", runs + "/run-3");
+  for (const auto& end : Ranks("train", 3, /*timeout=*/60, /*started=*/-1, runs).ends())
+    CHECK_THAT(end.said, Catch::StartsWith("train.parts is 2, and 3 processes cannot each have a part of a step; "
+                                           "start 2 at most"));
+}
+
+TEST_CASE("forward passes are divided into parts, or refused with sizes that can be", "[train][processes]") {
+  RunConfig config;
+  config.train.budget.steps = 1;
+  const auto step = [&](int64_t batch_size, int64_t accumulation, int64_t parts) {
+    config.train.batch_size = batch_size;
+    config.train.accumulation = accumulation;
+    config.train.parts = parts;
+    const auto made = config_of_phase(config, 0).train;
+    return std::pair(made.batch_size, made.accumulation);
+  };
+  CHECK(step(32, 1, 1) == std::pair<int64_t, int64_t>(32, 1));
+  CHECK(step(32, 1, 4) == std::pair<int64_t, int64_t>(8, 4));
+  CHECK(step(32, 2, 4) == std::pair<int64_t, int64_t>(16, 4));
+  CHECK(step(30, 4, 6) == std::pair<int64_t, int64_t>(10, 12));
+  CHECK(step(32, 6, 4) == std::pair<int64_t, int64_t>(32, 6));
+  config.train.batch_size = 32;
+  config.train.accumulation = 1;
+  config.train.parts = 3;
+  CHECK_THROWS_WITH(validate(config), Catch::Contains("train.parts 3 divide each forward pass by 3, and "
+                                                      "train.batch_size is 32; set train.batch_size=30 or 33"));
+}
