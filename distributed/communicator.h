@@ -14,12 +14,6 @@ namespace cloze {
 
 using at::Tensor;
 
-/// Another process of the run has ended, or does not answer. Exit code 4.
-struct ProcessLost : Error {
-  using Error::Error;
-  int exit_code() const noexcept override { return 4; }
-};
-
 /// The bounds of consecutive slices of a flat tensor, one for each process: slice r is [bounds[r], bounds[r + 1]).
 using SliceBounds = std::vector<int64_t>;
 
@@ -32,6 +26,12 @@ class Communicator {
   int64_t size() const { return size_; }
   /// It writes the files of the run, prints, and decides for all.
   bool is_first() const { return rank_ == 0; }
+  /// Seconds that this process has been in the verbs below so far: mostly those in which it has waited for others.
+  double seconds_waited() const { return waited_; }
+  /// `rank 3 on HOST (pid 71)`.
+  virtual std::string name_of(int64_t rank) const = 0;
+  /// `eth0 (10.0.0.2)`, by which this process reaches the others; empty: not known.
+  virtual std::string network() const = 0;
 
   /// The sum of the parts [0, `parts`) in the order of their tree (part_tree.h), of the own slice: the same bits for
   /// any number of processes.
@@ -54,6 +54,7 @@ class Communicator {
 
  protected:
   Communicator(int64_t rank, int64_t size) : rank_(rank), size_(size) {}
+  double waited_ = 0;
 
  private:
   int64_t rank_, size_;

@@ -17,21 +17,24 @@ std::unique_ptr<Communicator> meet(const Meeting&) {
 
 #define USE_DISTRIBUTED
 #define USE_C10D_GLOO
+#include <arpa/inet.h>
 #include <c10/util/Logging.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "core/log.h"
 #include "core/text.h"
+#include "distributed/watch.h"
 
 namespace cloze {
 
@@ -39,11 +42,7 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 using Steady = std::chrono::steady_clock;
-using Store = c10::intrusive_ptr<c10d::TCPStore>;
-
-constexpr auto pulse = std::chrono::milliseconds(300);     ///< from one sign of life to the next
-constexpr auto silence = std::chrono::milliseconds(1500);  ///< of a process that has ended
-constexpr auto late = std::chrono::seconds(10);            ///< from one line about who has not come to the next
+using Store = c10::intrusive_ptr<c10d::Store>;
 
 std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
@@ -58,12 +57,6 @@ void put(const Store& store, const std::string& key, const std::string& text) {
   store->set(key, std::vector<uint8_t>(text.begin(), text.end()));
 }
 
-std::string name_of_host() {
-  char name[256] = "";
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
 /// The first line of what c10d throws, without the place in its sources.
 std::string reason_of(const std::exception& error) {
   std::string text = error.what();
@@ -72,179 +65,120 @@ std::string reason_of(const std::exception& error) {
   return text.substr(0, text.find(" (possible"));
 }
 
-Store connect(const Meeting& meeting, bool serves) {
+Store connect(const Meeting& meeting, bool serves, double seconds) {
   c10d::TCPStoreOptions options;
   options.port = static_cast<uint16_t>(meeting.port);
   options.isServer = serves;
   options.waitWorkers = false;
-  options.timeout = milliseconds(meeting.timeout);
+  options.timeout = milliseconds(seconds);
+  if (serves && meeting.listener >= 0) options.masterListenFd = meeting.listener;
   return c10::make_intrusive<c10d::TCPStore>(meeting.host, options);
 }
 
-/// The store of all processes, which the first one serves.
-Store open_store(const Meeting& meeting) {
-  const bool serves = meeting.rank == 0;
-  try {
-    return connect(meeting, serves);
-  } catch (const std::exception& error) {
-    if (serves)
-      fail<ConfigError>("port ", meeting.port, " of ", meeting.host, " cannot be taken (", reason_of(error),
-                        "); name one that is free with --rendezvous HOST:PORT");
-    fail<ProcessLost>("rank 0 does not answer at ", meeting.host, ":", meeting.port, " (", reason_of(error),
-                      "); start it, or name its host with --rendezvous HOST:PORT");
-  }
+/// The store that the first process serves. Says every ten seconds that it waits for it.
+Store await_store(const Meeting& meeting) {
+  constexpr double late = 10;  // seconds from one line to the next
+  const bool speaks = meeting.local_rank == 0 || meeting.rank == 1;
+  for (double left = meeting.timeout;; left -= late) try {
+      return connect(meeting, /*serves=*/false, std::min(left, late));
+    } catch (const std::exception& error) {
+      if (left <= late)
+        fail<ProcessLost>("rank 0 does not answer at ", meeting.host, ":", meeting.port, " (", reason_of(error),
+                          "); start it, or name its host with --rendezvous HOST:PORT");
+      if (speaks) log_info("processes", concat("waiting for rank 0 at ", meeting.host, ":", meeting.port));
+    }
 }
 
-/// The processes of a run, and what each says of itself.
-class Roll {
- public:
-  Roll(Store store, int64_t rank, int64_t size) : store_(std::move(store)), rank_(rank), size_(size) {
-    put(store_, key("here", rank), concat("rank ", rank, " on ", name_of_host(), " (pid ", getpid(), ")"));
-  }
-
-  /// Waits until all are here, and says every few seconds who is not.
-  void wait(double timeout, double longer) const {
-    const auto start = Steady::now();
-    for (auto said = start;;) {
-      const auto missing = absent_or_fail();
-      if (missing.empty()) return;
-      const auto now = Steady::now();
-      const auto who = concat(missing.size() == 1 ? "rank " : "ranks ", listed(missing));
-      if (now - start > Seconds(timeout + longer))
-        fail<ProcessLost>(who, " of ", size_, " did not come within ", timeout, " seconds; start ",
-                          missing.size() == 1 ? "it" : "them", ", or raise --timeout");
-      if (now - said > late) {
-        log_info("processes", concat("waiting for ", who, " of ", size_));
-        said = now;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-  }
-
-  /// `rank 3 on HOST (pid 71)`.
-  std::string name(int64_t rank) const { return text_at(store_, key("here", rank)); }
-  void beat(int64_t count) const { put(store_, key("alive", rank_), concat(count)); }
-  /// The last sign of life of each process.
-  std::vector<std::string> beats() const {
-    std::vector<std::string> all;
-    for (int64_t rank = 0; rank < size_; ++rank)
-      all.push_back(store_->check({key("alive", rank)}) ? text_at(store_, key("alive", rank)) : "");
-    return all;
-  }
-
- private:
-  static std::string key(const char* of, int64_t rank) { return concat(of, "/", rank); }
-  std::vector<std::string> absent_or_fail() const {
+/// The store of all processes. What is in it from before the launcher has started them again is of no use.
+Store open_store(const Meeting& meeting) {
+  const auto open = [&]() -> Store {
+    if (meeting.rank > 0 || meeting.has_store) return await_store(meeting);
     try {
-      return absent();
+      return connect(meeting, /*serves=*/true, meeting.timeout);
     } catch (const std::exception& error) {
-      fail<ProcessLost>("rank 0 has ended before all had come (", reason_of(error), ")");
+      fail<ConfigError>("port ", meeting.port, " of ", meeting.host, " cannot be taken (", reason_of(error),
+                        "); name one that is free with --rendezvous HOST:PORT");
     }
-  }
-  std::vector<std::string> absent() const {
-    std::vector<std::string> ranks;
-    for (int64_t rank = 0; rank < size_; ++rank)
-      if (!store_->check({key("here", rank)})) ranks.push_back(concat(rank));
-    return ranks;
-  }
+  };
+  return c10::make_intrusive<c10d::PrefixStore>(concat("cloze/", meeting.restarts), open());
+}
 
-  Store store_;
-  int64_t rank_, size_;
+/// The watch, whose port the first process writes into the store.
+std::unique_ptr<Watch> open_watch(const Meeting& meeting, const Store& store) {
+  if (meeting.rank == 0) {
+    const auto listener = listen_here(meeting.is_local());
+    put(store, "watch", concat(listener.port));
+    return std::make_unique<Watch>(meeting, listener);
+  }
+  try {
+    store->wait({"watch"}, milliseconds(meeting.timeout));
+  } catch (const std::exception& error) {
+    fail<ProcessLost>("rank 0 has not come to ", meeting.host, ":", meeting.port, " (", reason_of(error),
+                      "); start it, or raise --timeout");
+  }
+  return std::make_unique<Watch>(meeting, std::stoi(text_at(store, "watch")));
+}
+
+std::string address_text(const sockaddr* address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address->sa_family == AF_INET)
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, text, sizeof text);
+  else if (address->sa_family == AF_INET6)
+    inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, text, sizeof text);
+  return text;
+}
+
+/// The address of this machine from which a host is reached, or nothing. No packet is sent.
+std::string address_towards(const std::string& host) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_DGRAM;
+  if (getaddrinfo(host.c_str(), "1", &hints, &found) != 0) return "";
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  auto* const address = reinterpret_cast<sockaddr*>(&own);
+  const int asked = socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const bool is_known =
+      connect(asked, found->ai_addr, found->ai_addrlen) == 0 && getsockname(asked, address, &size) == 0;
+  close(asked);
+  freeaddrinfo(found);
+  return is_known ? address_text(address) : "";
+}
+
+/// An interface of this machine and an address of it.
+struct Interface {
+  std::string name{}, address{};
 };
 
-/// A failure of one process, as it stands in the store.
-struct Failure {
-  int exit_code = 1;
-  std::string sentence{};
-};
-
-/// A thread that shows that this process lives and looks whether the others do, whatever the run is at.
-class Watch {
- public:
-  Watch(const Meeting& meeting, const Roll& roll, Store store)
-      : meeting_(meeting), roll_(roll), store_(std::move(store)), thread_([this] { run(); }) {}
-  ~Watch() { stop(); }
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
-
-  void stop() {
-    {
-      const std::lock_guard lock(mutex_);
-      is_stopped_ = true;
-    }
-    changed_.notify_all();
-    if (thread_.joinable()) thread_.join();
+/// The interface whose address reaches the first process; where that is this machine itself, by a name of its own, the
+/// first one that leads to others.
+Interface interface_of(const Meeting& meeting) {
+  const auto wanted = address_towards(meeting.host);
+  const bool is_own = wanted.starts_with("127.") || wanted == "::1";
+  Interface chosen;
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return chosen;
+  for (const auto* at = all; at != nullptr && chosen.name.empty(); at = at->ifa_next) {
+    if (at->ifa_addr == nullptr || (at->ifa_flags & IFF_UP) == 0) continue;
+    const auto address = address_text(at->ifa_addr);
+    const bool leads_out = at->ifa_addr->sa_family == AF_INET && (at->ifa_flags & IFF_LOOPBACK) == 0;
+    const bool is_asked = meeting.interface_name.empty()
+                              ? (is_own && !meeting.is_local() ? leads_out : address == wanted)
+                              : meeting.interface_name == at->ifa_name && !address.empty();
+    if (is_asked) chosen = {at->ifa_name, address};
   }
+  freeifaddrs(all);
+  return chosen;
+}
 
- private:
-  bool pause() {
-    std::unique_lock lock(mutex_);
-    return !changed_.wait_for(lock, pulse, [&] { return is_stopped_; });
-  }
-
-  void run() {
-    try {
-      for (int64_t count = 0; pause(); ++count) look(count);
-    } catch (const std::exception&) {  // of the store, which ends with the first process
-      end({.exit_code = ProcessLost("").exit_code(), .sentence = "rank 0 has ended"});
-    }
-  }
-
-  void look(int64_t count) {
-    roll_.beat(count);
-    if (store_->check({"failed"})) {
-      const auto text = text_at(store_, "failed");
-      end({.exit_code = std::stoi(text), .sentence = text.substr(text.find('\n') + 1)});
-    }
-    if (meeting_.rank == 0) look_for_the_silent();
-  }
-
-  /// The first process says of one that has been silent for too long that it is lost.
-  void look_for_the_silent() {
-    const auto now = Steady::now();
-    const auto beats = roll_.beats();
-    for (size_t rank = 0; rank < beats.size(); ++rank) {
-      auto& [beat, heard] = heard_.try_emplace(rank, beats[rank], now).first->second;
-      if (beat != beats[rank]) {
-        beat = beats[rank];
-        heard = now;
-      }
-      if (now - heard > Seconds(meeting_.timeout))
-        end({.exit_code = ProcessLost("").exit_code(),
-             .sentence = concat(roll_.name(static_cast<int64_t>(rank)), " has not answered for ", meeting_.timeout,
-                                " seconds")});
-    }
-  }
-
-  void end(const Failure& failure) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (std::exchange(is_stopped_, true)) return;
-    }
-    if (meeting_.rank == 0) {
-      put(store_, "failed", concat(failure.exit_code, "\n", failure.sentence));
-      std::this_thread::sleep_for(3 * pulse);  // in which the others read it
-    }
-    if (meeting_.end) meeting_.end(failure.sentence, failure.exit_code);
-  }
-
-  const Meeting& meeting_;
-  const Roll& roll_;
-  Store store_;
-  std::map<size_t, std::pair<std::string, Steady::time_point> > heard_{};
-  std::mutex mutex_{};
-  std::condition_variable changed_{};
-  bool is_stopped_ = false;
-  std::thread thread_;  ///< last: what it uses outlives it
-};
-
-c10::intrusive_ptr<c10d::ProcessGroupGloo> open_group(const Meeting& meeting, const Store& store) {
-  auto options = c10d::ProcessGroupGloo::Options::create(milliseconds(meeting.timeout));
-  const bool is_local = meeting.host == "127.0.0.1" || meeting.host == "localhost";
-  options->devices = {!meeting.interface_name.empty()
-                          ? c10d::ProcessGroupGloo::createDeviceForInterface(meeting.interface_name)
-                      : is_local ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
-                                 : c10d::ProcessGroupGloo::createDefaultDevice()};
+/// Gloo among the processes. It waits for days: the watch finds those that are lost, and what the first process does
+/// between two steps lasts as long as it lasts.
+c10::intrusive_ptr<c10d::ProcessGroupGloo> open_group(const Meeting& meeting, const Store& store, const Interface& by) {
+  constexpr double month = 30 * 24 * 3600;
+  auto options = c10d::ProcessGroupGloo::Options::create(milliseconds(month));
+  options->devices = {by.name.empty() ? c10d::ProcessGroupGloo::createDefaultDevice()
+                      : meeting.interface_name.empty()
+                          ? c10d::ProcessGroupGloo::createDeviceForHostname(by.address)
+                          : c10d::ProcessGroupGloo::createDeviceForInterface(meeting.interface_name)};
   options->threads = 2;
   return c10::make_intrusive<c10d::ProcessGroupGloo>(store, static_cast<int>(meeting.rank),
                                                      static_cast<int>(meeting.size), options);
@@ -253,15 +187,11 @@ c10::intrusive_ptr<c10d::ProcessGroupGloo> open_group(const Meeting& meeting, co
 class Group final : public Communicator {
  public:
   explicit Group(const Meeting& meeting)
-      : Communicator(meeting.rank, meeting.size),
-        meeting_(meeting),
-        store_(open_store(meeting)),
-        watched_(connect(meeting, false)),
-        roll_(watched_, meeting.rank, meeting.size) {
-    constexpr double longer = 1;  // for the first process, with which the store ends
-    roll_.wait(meeting.timeout, meeting.rank == 0 ? longer : 0);
-    group_ = open_group(meeting_, store_);
-    watch_.emplace(meeting_, roll_, watched_);
+      : Communicator(meeting.rank, meeting.size), store_(open_store(meeting)), watch_(open_watch(meeting, store_)) {
+    names_ = watch_->await_all();
+    const auto by = interface_of(meeting);
+    network_ = by.name.empty() ? "" : concat(by.name, " (", by.address, ")");
+    guarded([&] { group_ = open_group(meeting, store_, by); });
   }
 
   /// The first process, which serves the store, leaves last.
@@ -270,17 +200,13 @@ class Group final : public Communicator {
       if (std::uncaught_exceptions() == 0 && !has_failed_) exchange({});
     } catch (const std::exception&) {  // all is done; the others end without it, too
     }
-    watch_->stop();
-    if (rank() != 0) try {
-        store_->add("left", 1);
-      } catch (const std::exception&) {
-      }
-    else
-      for (int tries = 0; tries < 200 && store_->add("left", 0) < size() - 1; ++tries)
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    watch_->leave();
   }
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
+
+  std::string name_of(int64_t rank) const override { return names_.at(static_cast<size_t>(rank)); }
+  std::string network() const override { return network_; }
 
   Tensor sum_slices(const std::vector<Tensor>& sums, int64_t parts, const SliceBounds& slices) override {
     const PartRange all{0, parts};
@@ -357,25 +283,14 @@ class Group final : public Communicator {
       guarded([&] { put(store_, key, text); });
       return text;
     }
-    for (;;) {
-      try {
-        store_->wait({key}, std::chrono::seconds(1));
-        break;
-      } catch (const std::exception&) {  // the watch ends this process when the first one has ended
-        if (has_failed_) throw;
-      }
-    }
-    return text_at(store_, key);
+    std::string shared;
+    guarded([&] { shared = await_text(key); });
+    return shared;
   }
 
   void fail_for_all(const std::string& sentence, int exit_code) override {
     has_failed_ = true;
-    try {
-      if (store_->check({"failed"})) return;  // the first failure is the reason of all others
-      put(store_, "failed", concat(exit_code, "\n", sentence));
-      std::this_thread::sleep_for(3 * pulse);  // in which the others read it
-    } catch (const std::exception&) {          // the store has ended with the first process
-    }
+    watch_->fail({.exit_code = exit_code, .sentence = sentence});
   }
 
  private:
@@ -414,36 +329,33 @@ class Group final : public Communicator {
   /// process.
   template <class Verb>
   void guarded(const Verb& verb) {
+    const auto start = Steady::now();
     try {
       verb();
     } catch (const std::exception& error) {
-      const auto lost = silent_one();
       has_failed_ = true;
-      fail<ProcessLost>(lost.empty() ? concat("another process does not answer (", reason_of(error), ")")
-                                     : lost + " has ended");
+      watch_->await_end();
+      fail<ProcessLost>("another process does not answer (", reason_of(error), ")");
     }
+    waited_ += Seconds(Steady::now() - start).count();
   }
 
-  /// The process that shows no sign of life, or nothing.
-  std::string silent_one() const {
-    try {
-      const auto before = roll_.beats();
-      std::this_thread::sleep_for(silence);
-      const auto after = roll_.beats();
-      for (int64_t r = 0; r < size(); ++r)
-        if (r != rank() && before[static_cast<size_t>(r)] == after[static_cast<size_t>(r)]) return roll_.name(r);
-    } catch (const std::exception&) {
-      return "rank 0";
-    }
-    return "";
+  /// Waits for a text as long as the store is there: the watch ends this process with the first one.
+  std::string await_text(const std::string& key) const {
+    for (;;) try {
+        store_->wait({key}, std::chrono::seconds(1));
+        return text_at(store_, key);
+      } catch (const c10::Error&) {
+        store_->check({key});  // throws where the store has ended
+      }
   }
 
-  Meeting meeting_;
-  Store store_, watched_;
-  Roll roll_;
+  Store store_;
+  std::unique_ptr<Watch> watch_;
+  std::vector<std::string> names_{};
+  std::string network_{};
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_{};
-  std::optional<Watch> watch_{};
-  std::atomic<bool> has_failed_ = false;
+  bool has_failed_ = false;
   int64_t shared_ = 0;
 };
 

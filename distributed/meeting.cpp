@@ -23,11 +23,12 @@ struct Launcher {
   const char* local_size;  ///< null: it has none
 };
 
-// Source: torch/distributed/elastic/agent; srun(1), OUTPUT ENVIRONMENT VARIABLES; mpirun(1), ENVIRONMENT.
+// Source: torch/distributed/elastic/agent; srun(1), OUTPUT ENVIRONMENT VARIABLES; mpirun(1), ENVIRONMENT. Slurm sets
+// PROCID and LOCALID in a batch script, too, where no step has begun.
 constexpr std::array launchers{Launcher{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
                                Launcher{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
                                         "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
-                               Launcher{"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", nullptr}};
+                               Launcher{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr}};
 
 int64_t number_in(const Variable& variable, const std::string& name, int64_t least) {
   const auto text = variable(name).value_or("");
@@ -47,7 +48,7 @@ int64_t leading_number(std::string_view text) {
 
 /// How many tasks srun has on this machine: `4(x2),3` are those of the machines in their order.
 int64_t tasks_here(const Variable& variable) {
-  const auto of_nodes = variable("SLURM_STEP_TASKS_PER_NODE").value_or(variable("SLURM_TASKS_PER_NODE").value_or(""));
+  const auto of_nodes = variable("SLURM_STEP_TASKS_PER_NODE").value_or("");
   int64_t node = leading_number(variable("SLURM_NODEID").value_or("0"));
   for (std::string_view rest = of_nodes; !rest.empty();) {
     const auto part = rest.substr(0, rest.find(','));
@@ -63,8 +64,8 @@ std::optional<Meeting> meeting_of(const Launcher& launcher, const Variable& vari
   std::vector<std::string> given, missing;
   for (const auto* name : {launcher.rank, launcher.size, launcher.local_rank, launcher.local_size})
     if (name != nullptr) (variable(name) ? given : missing).emplace_back(name);
-  if (given.empty()) return std::nullopt;
-  // Slurm sets its variables in a batch script, too, where LOCALID is one of a single task.
+  const bool is_slurm = launcher.local_size == nullptr;
+  if (given.empty() || (is_slurm && !variable(launcher.size))) return std::nullopt;
   require<ConfigError>(missing.empty(), given[0], " is set as by ", launcher.name, ", and ", listed(missing),
                        missing.size() == 1 ? " is" : " are", " not; start the run by ", launcher.name, ", or unset it");
   Meeting meeting{.rank = number_in(variable, launcher.rank, 0),
@@ -88,6 +89,26 @@ void set_port(Meeting& meeting, const std::string& text, const std::string& name
       ": '", text, "' is no port; give one from 1 to 65535");
 }
 
+bool is_ours(const Variable& variable) { return variable(own_launcher).has_value(); }
+
+/// What the launcher says besides ranks.
+void set_launch(Meeting& meeting, const Variable& variable) {
+  if (is_ours(variable)) {
+    meeting.launcher = "--processes";
+    meeting.listener = meeting.rank == 0 ? static_cast<int>(number_in(variable, own_launcher, 0)) : -1;
+    return;
+  }
+  if (meeting.launcher == "torchrun") {
+    meeting.id = variable("TORCHELASTIC_RUN_ID").value_or("");
+    meeting.restarts = leading_number(variable("TORCHELASTIC_RESTART_COUNT").value_or("0"));
+    meeting.has_store = variable("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  } else if (meeting.launcher == "srun") {
+    meeting.id = concat(variable("SLURM_JOB_ID").value_or(""), ".", variable("SLURM_STEP_ID").value_or(""));
+  } else {
+    meeting.id = variable("PMIX_NAMESPACE").value_or("");
+  }
+}
+
 /// Where all meet: as the option says, by torchrun's variables, or on this machine.
 void set_place(Meeting& meeting, const Variable& variable, const std::string& rendezvous) {
   meeting.interface_name = variable("GLOO_SOCKET_IFNAME").value_or("");
@@ -96,13 +117,13 @@ void set_place(Meeting& meeting, const Variable& variable, const std::string& re
     meeting.host = rendezvous.substr(0, colon);
     if (colon != rendezvous.npos) set_port(meeting, rendezvous.substr(colon + 1), "--rendezvous " + rendezvous);
   } else {
-    meeting.host = variable("MASTER_ADDR").value_or(meeting.local_size == meeting.size ? "127.0.0.1" : "");
+    meeting.host = variable("MASTER_ADDR").value_or(meeting.is_local() ? "127.0.0.1" : "");
     if (const auto port = variable("MASTER_PORT")) set_port(meeting, *port, "MASTER_PORT");
   }
-  const bool by_slurm = meeting.launcher == std::string("srun");
   require<ConfigError>(!meeting.host.empty(), "nothing says on which machine rank 0 is; ",
-                       by_slurm ? "put `export MASTER_ADDR=$(scontrol show hostnames | head -1)` before srun"
-                                : "name it with --rendezvous HOST:PORT",
+                       meeting.launcher == "srun"
+                           ? "put `export MASTER_ADDR=$(scontrol show hostnames | head -1)` before srun"
+                           : "name it with --rendezvous HOST:PORT",
                        ", which all ranks must reach");
 }
 
@@ -113,22 +134,40 @@ std::optional<std::string> environment(const std::string& name) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-std::optional<Meeting> launched_meeting(const Variable& variable, const std::string& rendezvous) {
+std::optional<Meeting> launched_rank(const Variable& variable) {
   std::optional<Meeting> chosen;
   for (const auto& launcher : launchers) {
     const auto meeting = meeting_of(launcher, variable);
     if (!meeting) continue;
-    // torchrun is itself started by the others, once a machine.
-    const bool is_started_by = chosen && chosen->launcher == std::string("torchrun") && variable("TORCHELASTIC_RUN_ID");
-    const bool agrees = !chosen || is_started_by || (chosen->rank == meeting->rank && chosen->size == meeting->size);
-    require<ConfigError>(agrees, "the variables of ", chosen ? chosen->launcher : "", " say rank ",
-                         chosen ? chosen->rank : 0, " of ", chosen ? chosen->size : 0, ", those of ", launcher.name,
-                         " rank ", meeting->rank, " of ", meeting->size, "; unset those of one of them");
-    if (!chosen) chosen = meeting;
+    if (!chosen) {
+      chosen = meeting;
+      if (is_ours(variable)) break;
+      continue;
+    }
+    // torchrun and mpirun are themselves started by others, once a machine.
+    const bool is_started_by =
+        chosen->launcher == "torchrun" ? variable("TORCHELASTIC_RUN_ID").has_value() : meeting->local_size == 1;
+    const bool agrees = is_started_by || (chosen->rank == meeting->rank && chosen->size == meeting->size);
+    require<ConfigError>(agrees, "the variables of ", chosen->launcher, " say rank ", chosen->rank, " of ",
+                         chosen->size, ", those of ", launcher.name, " rank ", meeting->rank, " of ", meeting->size,
+                         "; unset those of one of them");
   }
   if (!chosen || chosen->size == 1) return std::nullopt;
-  set_place(*chosen, variable, rendezvous);
+  set_launch(*chosen, variable);
   return chosen;
+}
+
+std::optional<Meeting> launched_meeting(const Variable& variable, const std::string& rendezvous) {
+  auto meeting = launched_rank(variable);
+  if (meeting) set_place(*meeting, variable, rendezvous);
+  return meeting;
+}
+
+void forget_launcher() {
+  for (const auto& launcher : launchers)
+    for (const auto* name : {launcher.rank, launcher.size, launcher.local_rank, launcher.local_size})
+      if (name != nullptr) unsetenv(name);
+  unsetenv(own_launcher);
 }
 
 }  // namespace cloze

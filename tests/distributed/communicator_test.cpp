@@ -86,6 +86,11 @@ std::vector<Tensor> own_sums(const Communicator& group, int64_t parts) {
     for (;;) group.exchange({1});
     return std::string();
   };
+  all["long evaluation"] = [](Communicator& group) {
+    say("begun");
+    if (group.is_first()) sleep(60);
+    return group.share("");
+  };
   all["own error"] = [](Communicator& group) {
     if (group.rank() == 1) {
       group.fail_for_all("the text of rank 1 cannot be read", 3);
@@ -141,14 +146,39 @@ TEST_CASE("a rank that is killed ends the others before the time-out, by name") 
     for (size_t rank = 0; rank < 3; ++rank) {
       const auto end = ranks.end_of(rank);
       CHECK(end.code == (rank == killed ? 128 + SIGKILL : 4));
-      if (rank != killed) CHECK_THAT(end.said, Catch::StartsWith(concat("rank ", killed)) && Catch::EndsWith("ended"));
+      if (rank != killed)
+        CHECK_THAT(end.said, Catch::StartsWith(concat("rank ", killed)) && Catch::EndsWith(" has died"));
     }
     CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));  // and not the minute of the time-out
   }
 }
 
+TEST_CASE("a rank that is killed ends the others in two seconds, whatever they are at") {
+  for (const size_t killed : {0, 1}) {
+    Ranks ranks("long evaluation", 3);
+    for (int64_t rank = 0; rank < 3; ++rank) ranks.await(rank);
+    const auto start = std::chrono::steady_clock::now();
+    ranks.signal(killed, SIGKILL);
+    for (size_t rank = 0; rank < 3; ++rank) CHECK(ranks.end_of(rank).code == (rank == killed ? 128 + SIGKILL : 4));
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));  // of a busy machine; 0.1 s otherwise
+  }
+}
+
+TEST_CASE("a process that comes to the port of another run is refused, and that run goes on") {
+  const int port = free_port();
+  Ranks run("words", 3, {.end = 2, .port = port, .id = "7.0"});
+  for (const auto& end : Ranks("words", 2, {.first = 1, .port = port, .id = "7.0"}).ends()) {
+    CHECK(end.code == 2);
+    CHECK_THAT(end.said, Catch::StartsWith(concat("127.0.0.1:", port, " is where another run meets, of 3 processes")));
+  }
+  for (const auto& end : Ranks("words", 3, {.first = 2, .port = port, .id = "8.0"}).ends()) CHECK(end.code == 2);
+  const auto last = Ranks("words", 3, {.first = 2, .port = port, .id = "7.0"}).ends();
+  CHECK(last[0].code == 0);
+  for (const auto& end : run.ends()) CHECK(end.code == 0);
+}
+
 TEST_CASE("a rank that is frozen is lost after the time-out, by name") {
-  Ranks ranks("steps", 3, /*timeout=*/5);
+  Ranks ranks("steps", 3, {.timeout = 5});
   for (int64_t rank = 0; rank < 3; ++rank) ranks.await(rank);
   ranks.signal(1, SIGSTOP);
   for (const size_t rank : {0, 2}) {
@@ -167,7 +197,7 @@ TEST_CASE("the error of one rank is the last sentence of all, with its exit code
 }
 
 TEST_CASE("ranks that do not come are named") {
-  const auto ends = Ranks("words", 4, /*timeout=*/5, /*started=*/2).ends();
+  const auto ends = Ranks("words", 4, {.timeout = 5, .end = 2}).ends();
   for (const auto& end : ends) {
     CHECK(end.said == "ranks 2, 3 of 4 did not come within 5 seconds; start them, or raise --timeout");
     CHECK(end.code == 4);

@@ -8,10 +8,11 @@ TEST_CASE("a rank of the tests of this program", "[.rank]") {
                          .size = std::stoi(setting("CLOZE_SIZE")),
                          .host = "127.0.0.1",
                          .port = std::stoi(setting("CLOZE_PORT")),
-                         .timeout = std::stod(setting("CLOZE_TIMEOUT"))};
-  meeting.end = [](const std::string& sentence, int code) {
-    say(sentence);
-    _exit(code);
+                         .timeout = std::stod(setting("CLOZE_TIMEOUT")),
+                         .id = setting("CLOZE_ID")};
+  meeting.end = [](const cloze::Failure& failure) {
+    say(failure.sentence);
+    _exit(failure.exit_code);
   };
   try {
     const auto group = cloze::meet(meeting);

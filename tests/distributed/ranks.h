@@ -49,19 +49,28 @@ struct RankEnd {
   std::string said{};
 };
 
+/// Which ranks of a scenario are started, and where they meet.
+struct Started {
+  double timeout = 60;
+  int64_t first = 0, end = -1;  ///< -1: all
+  int port = free_port();
+  std::string id{};
+  std::string argument{};  ///< that the scenario finds as CLOZE_ARGUMENT
+};
+
 /// Processes of this program, each of which runs the test case `[rank]` as one rank of a scenario.
 class Ranks {
  public:
-  /// argument  that the scenario finds as CLOZE_ARGUMENT
-  Ranks(const std::string& scenario, int64_t size, double timeout = 60, int64_t started = -1,
-        const std::string& argument = "") {
-    const int port = free_port();
-    for (int64_t rank = 0; rank < (started < 0 ? size : started); ++rank) {
-      std::vector<std::string> settings{
-          cloze::concat("CLOZE_SCENARIO=", scenario), cloze::concat("CLOZE_RANK=", rank),
-          cloze::concat("CLOZE_SIZE=", size),         cloze::concat("CLOZE_PORT=", port),
-          cloze::concat("CLOZE_TIMEOUT=", timeout),   cloze::concat("CLOZE_SAID=", said_by(rank)),
-          cloze::concat("CLOZE_ARGUMENT=", argument)};
+  Ranks(const std::string& scenario, int64_t size, const Started& started = {}) {
+    for (int64_t rank = started.first; rank < (started.end < 0 ? size : started.end); ++rank) {
+      std::vector<std::string> settings{cloze::concat("CLOZE_SCENARIO=", scenario),
+                                        cloze::concat("CLOZE_RANK=", rank),
+                                        cloze::concat("CLOZE_SIZE=", size),
+                                        cloze::concat("CLOZE_PORT=", started.port),
+                                        cloze::concat("CLOZE_TIMEOUT=", started.timeout),
+                                        cloze::concat("CLOZE_ID=", started.id),
+                                        cloze::concat("CLOZE_ARGUMENT=", started.argument),
+                                        cloze::concat("CLOZE_SAID=", said_by(rank - started.first))};
       std::vector<char*> environment;
       for (auto& setting : settings) environment.push_back(setting.data());
       environment.push_back(nullptr);

@@ -128,7 +128,7 @@ TEST_CASE("a run that begins on several processes has as many parts, and no more
   train_by(2, runs);
   CHECK_THAT(read_file(runs + "/run-2/run.yaml"), Catch::Contains("parts: 2"));
   fs::rename(runs + "/run-2", runs + "/run-3");
-  for (const auto& end : Ranks("train", 3, /*timeout=*/60, /*started=*/-1, runs).ends())
+  for (const auto& end : Ranks("train", 3, {.argument = runs}).ends())
     CHECK_THAT(end.said, Catch::StartsWith("train.parts is 2, and 3 processes cannot each have a part of a step; "
                                            "start 2 at most"));
 }
