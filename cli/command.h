@@ -1,10 +1,12 @@
 #pragma once
 // One plain struct per verb: the parsed command line, as the program passes it to the engine.
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "distributed/meeting.h"
 #include "evaluation/babylm/collate.h"
 #include "evaluation/babylm/finetune.h"
 #include "run/config/config.h"
@@ -18,6 +20,20 @@ struct PretrainCommand {
   RunConfig config;
   std::string run, command_line, branch_from, hook;
   bool resume = false, allow_config_change = false, json = false;
+};
+/// How the first process of a run, or the only one, trains.
+struct Trainer {
+  std::function<int(const PretrainCommand&)> train;  ///< by all; returns the exit code
+  bool is_shared = false;                            ///< several processes train
+  bool goes_on = false;  ///< a launcher has started all of them again after a failure: what exists is continued
+};
+/// What it does from the command line on. Returns the exit code.
+using Lead = std::function<int(const Trainer&)>;
+/// Of one of several processes, whichever it is.
+struct TogetherCommand {
+  Meeting meeting;
+  std::string arguments;  ///< in which all agree
+  Lead lead;              ///< of the first process
 };
 struct EvaluateCommand : EvaluationRequest {
   SuiteRequest suites{};
@@ -100,8 +116,8 @@ struct BabylmFinetuneCommand : BabylmFinetuneRequest {
   bool json = false;
 };
 
-using Command = std::variant<PretrainCommand, PredictCommand, EvaluateCommand, GenerateCommand, FillCommand,
-                             ScoreCommand, ViewCommand, ImportCommand, ExportCommand, VerifyParityCommand,
+using Command = std::variant<PretrainCommand, TogetherCommand, PredictCommand, EvaluateCommand, GenerateCommand,
+                             FillCommand, ScoreCommand, ViewCommand, ImportCommand, ExportCommand, VerifyParityCommand,
                              VerifyRunCommand, RunTorchScriptCommand, DescribeCommand, InspectCommand, BenchmarkCommand,
                              CollateCommand, BabylmFinetuneCommand>;
 

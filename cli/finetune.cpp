@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/finetunings.h"
 #include "cli/paths.h"
+#include "cli/processes.h"
 #include "cli/verbs.h"
 #include "core/config/leaf_overrides.h"
 #include "core/config/named_config.h"
@@ -35,6 +36,7 @@ struct FinetuneArguments {
   std::string out{};
   bool skip_bad = false;
   PretrainCommand command{};
+  ProcessOptions processes{};
 };
 
 /// The runs and the task files of a command.
@@ -207,7 +209,8 @@ PretrainCommand command_for(const OpenFinetuning& opened, const PretrainCommand&
 
 /// The overrides with those of the best point of a grid.
 std::vector<std::string> with_best_point(const OpenFinetuning& opened, const FinetuneArguments& a,
-                                         const std::vector<RecipePoint>& points, const std::vector<std::string>& set) {
+                                         const std::vector<RecipePoint>& points, const std::vector<std::string>& set,
+                                         const Trainer& trainer) {
   const auto folder = a.command.run + "-grid";
   log_info("task",
            concat(opened.task.config.like, " is a grid of ", points.size(), " settings: each is a run in ", folder,
@@ -232,7 +235,7 @@ std::vector<std::string> with_best_point(const OpenFinetuning& opened, const Fin
         } else {
           command = command_for(opened, quiet, run, set_of(point));
         }
-        run_engine(command);
+        trainer.train(command);
       });
   log_info("task", concat("the best of the grid is ", best.name));
   return set_of(best);
@@ -240,11 +243,15 @@ std::vector<std::string> with_best_point(const OpenFinetuning& opened, const Fin
 
 /// Fine-tunes every run on every task with every seed. Throws ConfigError for options that several fine-tunings do not
 /// have.
-void finetune_several(const FinetuneArguments& a, const FinetuneSources& sources, const Globals& globals) {
+void finetune_several(const FinetuneArguments& a, const FinetuneSources& sources, const Globals& globals,
+                      const Trainer& trainer) {
   require<ConfigError>(!a.out.empty(),
                        "several fine-tunings make a table and a folder of runs; name that folder with --out DIR");
   require<ConfigError>(a.command.run.empty(), "--run ", a.command.run,
                        ": names one run, and several are made, in the folder of --out; leave it out");
+  require<ConfigError>(!trainer.is_shared,
+                       "several fine-tunings are made, by processes of their own; start them "
+                       "without --processes and without a launcher, and --jobs says how many run at once");
   require<ConfigError>(a.command.hook.empty(), "--hook is of one fine-tuning, and several are made; leave it out");
   finetune_table({.runs = sources.runs,
                   .terms = {.files = sources.tasks,
@@ -274,18 +281,36 @@ std::vector<std::string> overrides_of_head(const OpenFinetuning& opened, const s
   return {};
 }
 
-int finetune(FinetuneArguments& a, const FinetuneSources& sources) {
+int finetune(FinetuneArguments& a, const FinetuneSources& sources, const Trainer& trainer) {
   std::optional opened = open_finetuning(a, sources);
   if (a.command.run.empty()) a.command.run = default_run_of(*opened);
+  if (trainer.goes_on && run_folder(a.command.run) == RunFolder::saved) {
+    auto command = a.command;
+    command.resume = true;
+    command.config = read_resumed_config(command.run + "/run.yaml", {}, command.run);
+    return trainer.train(command);
+  }
   check_new_run(a.command.run);
   const auto given = split_overrides(a.set).of_run;
   auto set = overrides_of_head(*opened, given);
   set.insert(set.end(), given.begin(), given.end());
   const auto points = points_of(grid_of(opened->task.config.like), set);
-  if (!points.empty()) set = with_best_point(*opened, a, points, set);
+  if (!points.empty()) set = with_best_point(*opened, a, points, set, trainer);
   const auto command = command_for(*opened, a.command, a.command.run, set);
   opened.reset();  // training reads the rows in the folder, and the items of a large task take much memory
-  return run_engine(command);
+  return trainer.train(command);
+}
+
+int finetune_or_table(FinetuneArguments& a, const Globals& globals, const Trainer& trainer) {
+  const auto sources = sources_of(a);
+  a.set = leaf_overrides(a.set);
+  refuse_unused(a.set);
+  a.command.command_line = globals.command_line;
+  require<ConfigError>(a.jobs == 0 || makes_table(a, sources), "--jobs ", a.jobs,
+                       ": several fine-tunings run beside each other, and one is made; leave it out");
+  if (!makes_table(a, sources)) return finetune(a, sources, trainer);
+  finetune_several(a, sources, globals, trainer);
+  return globals.exit_code;
 }
 
 }  // namespace
@@ -315,6 +340,7 @@ void add_finetune(CLI::App& app, Globals& globals) {
       ->envname("CLOZE_HOOK")
       ->allow_extra_args(false);
   verb->add_flag("--json", command->json, "print one line of JSON to standard output at the end");
+  add_process_options(*verb, arguments->processes);
   verb->footer(
       "Examples:\n  cloze finetune runs/wiki sst2.yaml --run runs/wiki-sst2\n"
       "  cloze finetune runs/wiki sst2.yaml --set optimizer.learning_rate=1e-4\n"
@@ -323,16 +349,9 @@ void add_finetune(CLI::App& app, Globals& globals) {
       "The result is a run: `cloze pretrain --run RUN --resume` continues it, `cloze\n"
       "evaluate RUN` shows its figures, `cloze predict RUN FILE` uses it.");
   verb->callback([arguments, &globals] {
-    const auto sources = sources_of(*arguments);
-    arguments->set = leaf_overrides(arguments->set);
-    refuse_unused(arguments->set);
-    arguments->command.command_line = globals.command_line;
-    require<ConfigError>(arguments->jobs == 0 || makes_table(*arguments, sources), "--jobs ", arguments->jobs,
-                         ": several fine-tunings run beside each other, and one is made; leave it out");
-    if (makes_table(*arguments, sources))
-      finetune_several(*arguments, sources, globals);
-    else
-      globals.exit_code = finetune(*arguments, sources);
+    globals.exit_code = train_by_processes(arguments->processes, globals, [&](const Trainer& trainer) {
+      return finetune_or_table(*arguments, globals, trainer);
+    });
   });
 }
 

@@ -18,6 +18,7 @@
 
 #include "cli/help.h"
 #include "cli/near_names.h"
+#include "cli/processes.h"
 #include "cli/verbs.h"
 #include "core/file.h"
 #include "core/interrupt.h"
@@ -171,13 +172,18 @@ void log_options(const CLI::App& app) {
   }
 }
 
-/// The verb of a command line, if it is one that saves.
-std::optional<SavingVerb> saving_verb(const CLI::App& app) {
+/// The verb of a command line: `study run`.
+std::string verb_of(const CLI::App& app) {
   std::string verb;
   for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
     at = at->get_subcommands().front();
     verb += (verb.empty() ? "" : " ") + at->get_name();
   }
+  return verb;
+}
+
+/// The verb of a command line, if it is one that saves.
+std::optional<SavingVerb> saving_verb(const std::string& verb) {
   for (const auto& one :
        {SavingVerb{"prepare", "\nstopping; a second Ctrl-C ends at once\n"},
         SavingVerb{"pretrain", "\nsaving, then stopping; a second Ctrl-C ends without saving\n"},
@@ -190,7 +196,7 @@ std::optional<SavingVerb> saving_verb(const CLI::App& app) {
 
 /// Lets the verb of a command line save when it is interrupted, if it is one that does.
 void save_if_interrupted(const CLI::App& app) {
-  const auto saving = saving_verb(app);
+  const auto saving = saving_verb(verb_of(app));
   if (!saving) return;
   static std::string sentence;  // which a signal may say at any time
   if (saving->sentence != nullptr) sentence = on_standard_error(saving->sentence);
@@ -289,6 +295,8 @@ int main(int argc, char** argv) {
   Globals globals;
   globals.program = program_path();
   for (int i = 0; i < argc; ++i) globals.command_line += (i ? " " : "") + std::string(argv[i]);
+  globals.arguments.assign(argv, argv + argc);
+  globals.arguments[0] = globals.program;
 
   CLI::App app{the_way, "cloze"};
   app.require_subcommand(1);
@@ -297,8 +305,9 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("cloze ") + CLOZE_VERSION, "show the version and exit");
   app.footer(
       "Exit codes: 0 success, 1 failure, 2 invalid command or config, 3 a training\n"
-      "diverged and was to stop then, 130 interrupted after all work was saved. Verbs\n"
-      "with nothing to save end at once, with 128 plus the number of the signal.");
+      "diverged and was to stop then, 4 a process of the run was lost, 130 interrupted\n"
+      "after all work was saved. Verbs with nothing to save end at once, with 128 plus\n"
+      "the number of the signal.");
   app.fallthrough();
   bool quiet = false, verbose = false;
   app.add_flag("--quiet", quiet, "print only warnings and results");
@@ -308,6 +317,8 @@ int main(int argc, char** argv) {
     require_stack();
     log_options(app);
     save_if_interrupted(app);
+    const auto verb = verb_of(app);
+    if (verb != "pretrain" && verb != "finetune") take_as_one_process(verb);
   });
   for (const auto add :
        {add_prepare, add_tokenize, add_inspect,  add_pretrain, add_finetune, add_predict,  add_benchmark, add_study,

@@ -2,6 +2,7 @@
 
 #include "cli/command.h"
 #include "cli/paths.h"
+#include "cli/processes.h"
 #include "cli/verbs.h"
 #include "core/config/leaf_overrides.h"
 #include "core/file.h"
@@ -16,6 +17,7 @@ struct PretrainArguments {
   std::string file{};
   std::vector<std::string> set{};
   PretrainCommand command{};
+  ProcessOptions processes{};
 };
 
 /// Throws DataError where the tokens that a run goes on with were not found.
@@ -92,6 +94,14 @@ void start_or_resume(PretrainArguments& a) {
   if (!a.command.resume && !config.init.from.empty()) check_run_path(config.init.from);
 }
 
+/// What a launcher that starts the run again goes on with: the run where it exists, whatever it was begun from.
+void go_on(PretrainArguments& a) {
+  const auto& run = a.command.run;
+  if (!std::filesystem::exists((run.empty() ? default_run(a.file) : run) + "/run.yaml")) return;
+  a.command.branch_from.clear();
+  a.command.resume = true;
+}
+
 }  // namespace
 
 void add_pretrain(CLI::App& app, Globals& globals) {
@@ -118,6 +128,7 @@ void add_pretrain(CLI::App& app, Globals& globals) {
       ->envname("CLOZE_HOOK")
       ->allow_extra_args(false);
   verb->add_flag("--json", command->json, "print one line of JSON to standard output at the end");
+  add_process_options(*verb, arguments->processes);
   verb->footer(
       "Examples:\n  cloze pretrain bert/tiny --set data.tokens=tokens --run runs/a\n"
       "  cloze pretrain --run runs/a --resume\n"
@@ -125,13 +136,16 @@ void add_pretrain(CLI::App& app, Globals& globals) {
       "Ctrl-C saves a checkpoint and exits with code 130. With\n"
       "--set train.on_divergence=stop a run that diverges exits with code 3.");
   verb->callback([arguments, &globals] {
-    auto& chosen = arguments->command;
-    if (chosen.branch_from.empty())
-      start_or_resume(*arguments);
-    else
-      branch(*arguments);
-    chosen.command_line = globals.command_line;
-    globals.exit_code = run_engine(chosen);
+    globals.exit_code = train_by_processes(arguments->processes, globals, [&](const Trainer& trainer) {
+      auto& chosen = arguments->command;
+      if (trainer.goes_on) go_on(*arguments);
+      if (chosen.branch_from.empty())
+        start_or_resume(*arguments);
+      else
+        branch(*arguments);
+      chosen.command_line = globals.command_line;
+      return trainer.train(chosen);
+    });
   });
 }
 

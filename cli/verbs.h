@@ -11,6 +11,7 @@ namespace cloze {
 /// Options of every verb.
 struct Globals {
   std::string program, command_line;
+  std::vector<std::string> arguments{};  ///< those of the command line, after the program
   int exit_code = 0;
 };
 

@@ -34,6 +34,7 @@ struct Log {
   LogLevel level = LogLevel::normal;
   size_t drawn = 0;  // columns of the progress line at whose end the cursor is; 0: there is none
   int said = 0;      // what signals had said when it was drawn
+  std::string prefix{};
   std::shared_ptr<spdlog::logger> console, file;
 
   Log() {
@@ -44,7 +45,7 @@ struct Log {
   void write(const std::string& head, const std::string& text, bool to_console) {
     if (to_console) {
       clear_progress();
-      console->info(is_terminal() ? broken(head, text) : head + text);
+      console->info(prefix + (is_terminal() ? broken(head, text) : head + text));
       console->flush();
     }
     if (file) {
@@ -107,6 +108,11 @@ void log_result(std::string_view from, std::string_view text) {
 void log_debug(std::string_view from, std::string_view text) {
   const std::lock_guard lock(log().mutex);
   if (log().level == LogLevel::verbose) log().write(head_of(from), printable(std::string(text)), true);
+}
+
+void set_log_prefix(const std::string& prefix) {
+  const std::lock_guard lock(log().mutex);
+  log().prefix = prefix;
 }
 
 void set_log_level(LogLevel level) {

@@ -36,6 +36,8 @@ void log_result(std::string_view from, std::string_view text);
 /// One line for `--verbose`.
 void log_debug(std::string_view from, std::string_view text);
 
+/// From now on every line on standard error begins with this.
+void set_log_prefix(const std::string& prefix);
 void set_log_level(LogLevel level);
 LogLevel log_level();
 /// From now on appends every line, with date and time, to `path`; an empty path stops that.

@@ -63,7 +63,7 @@ void require_own_files(const std::string& run) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(run, ignored))
     if (entry.path().filename().string().starts_with("events.out.tfevents.")) require_own_file(entry.path().string());
-  for (const std::string name : {"tokenizer", imported_folder}) {
+  for (const std::string name : {"tokenizer", imported_folder, ranks_folder}) {
     const auto folder = run + "/" + name;
     require<Error>(!fs::is_symlink(folder, ignored), folder,
                    ": is a link, through which another folder would be changed; put a folder of its own there");

@@ -5,6 +5,7 @@
 //   runs/NAME/provenance.json     versions, data fingerprint, machine, command line and folder
 //   runs/NAME/metrics.jsonl       one object per logged step
 //   runs/NAME/log.txt             the printed log
+//   runs/NAME/ranks/3.log         that of another process than the first, where several train it
 //   runs/NAME/held_out.json       the last held-out losses, sequence by sequence
 //   runs/NAME/suites.json         the figures of its suites at its end, with sums over their clusters
 //   runs/NAME/loss.svg            the loss curves

@@ -38,7 +38,7 @@ std::string newest_step(const std::string& run) {
 bool is_first_file(const std::string& name) {
   return name.starts_with("events.out.tfevents.") ||
          is_one_of({"run.yaml", "provenance.json", "init.json", "log.txt", "metrics.jsonl", "tokenizer",
-                    imported_folder, task_folder},
+                    imported_folder, task_folder, ranks_folder},
                    name);
 }
 

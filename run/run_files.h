@@ -21,6 +21,9 @@ inline constexpr const char* head_dropout_file = "head_dropout.json";
 /// The folder in a fine-tuned run with the rows of its task.
 inline constexpr const char* task_folder = "task";
 
+/// The folder in a run with the logs of all processes that train it but the first.
+inline constexpr const char* ranks_folder = "ranks";
+
 /// Whether a folder is a checkpoint: it has a state.json, and not that of a dataset of the Python library `datasets`.
 bool is_step_folder(const std::string& path);
 

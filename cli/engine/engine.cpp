@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/engine/parts.h"
 #include "cli/engine/task_runs.h"
+#include "cli/engine/together.h"
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/json.h"
@@ -87,7 +88,7 @@ std::string loss_words(const PretrainCommand& c, const PretrainReport& r) {
   return concat(c.run, ": ", loss, best, "; curve in ", c.run, "/loss.svg");
 }
 
-int run(const PretrainCommand& c) {
+int train(const PretrainCommand& c, const TrainingParts& parts, Communicator& processes) {
   const auto r = pretrain(c.config,
                           {.run = c.run,
                            .resume = c.resume,
@@ -95,7 +96,8 @@ int run(const PretrainCommand& c) {
                            .branch_from = c.branch_from,
                            .command_line = c.command_line,
                            .hook = c.hook},
-                          parts_of_run(c.config));
+                          parts, processes);
+  if (!processes.is_first()) return 0;
   if (c.json) {
     print_data(json_text(json_of(c, r)) + "\n");
     return 0;
@@ -106,6 +108,9 @@ int run(const PretrainCommand& c) {
   log_result("train", r.task.is_null() ? loss_words(c, r) : task_words(c, r));
   return 0;
 }
+
+int run(const PretrainCommand& c) { return train(c, parts_of_run(c.config), alone()); }
+int run(const TogetherCommand& c) { return run_together(c, train); }
 
 /// As `generate`; a text that a signal stops ends its line, on which a terminal shows ^C.
 std::vector<std::vector<Generated>> generated(const LoadedRun& run, const std::vector<std::string>& texts,
@@ -437,6 +442,7 @@ extern "C" __attribute__((visibility("default"))) int cloze_run(const cloze::Com
   cloze::share_interrupts(of_program);
   cloze::check_isa();
   const bool has_own_threads = std::holds_alternative<cloze::PretrainCommand>(command) ||
+                               std::holds_alternative<cloze::TogetherCommand>(command) ||
                                std::holds_alternative<cloze::BenchmarkCommand>(command);  // train.threads
   if (!has_own_threads) cloze::configure_threads(0);
   return std::visit([](const auto& c) { return cloze::run(c); }, command);

@@ -1,0 +1,33 @@
+#pragma once
+// Where a process that is not the first of a run speaks.
+#include <unistd.h>
+
+#include <cstdint>
+#include <string>
+
+#include "core/mapped_file.h"
+
+namespace cloze {
+
+/// Standard output and errors of such a process, for the rest of its life: kept in memory until the folder of the run
+/// is open, then a file in it.
+class RankOutput {
+ public:
+  explicit RankOutput(int64_t rank);
+  /// Goes on in `folder`/RANK.log. Where there can be no such file, this process speaks where it was started, each line
+  /// of its log after its rank.
+  void open(const std::string& folder);
+  /// The last sentence of this process. `for_all`: nobody else says it where the run was started.
+  void speak(const std::string& sentence, bool for_all) const;
+
+ private:
+  int64_t rank_;
+  int started_at_;  ///< standard error where this process was started
+  bool is_open_ = false;
+  MemoryFile early_{};
+};
+
+/// `cloze: error: ...`, in a line of its own.
+void write_sentence_to(int file, const std::string& sentence);
+
+}  // namespace cloze
