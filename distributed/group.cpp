@@ -81,23 +81,36 @@ Store await_store(const Meeting& meeting) {
   const bool speaks = meeting.local_rank == 0 || meeting.rank == 1;
   for (double left = meeting.timeout;; left -= late) try {
       return connect(meeting, /*serves=*/false, std::min(left, late));
-    } catch (const std::exception& error) {
+    } catch (const std::exception&) {
       if (left <= late)
-        fail<ProcessLost>("rank 0 does not answer at ", meeting.host, ":", meeting.port, " (", reason_of(error),
-                          "); start it, or name its host with --rendezvous HOST:PORT");
+        fail<ProcessLost>("rank 0 has not answered at ", meeting.host, ":", meeting.port, " for ", meeting.timeout,
+                          " seconds; start it, name its host with --rendezvous HOST:PORT, or raise --timeout");
       if (speaks) log_info("processes", concat("waiting for rank 0 at ", meeting.host, ":", meeting.port));
     }
 }
 
+/// Throws ConfigError for a host that has no address.
+void check_host(const Meeting& meeting) {
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(meeting.host.c_str(), nullptr, nullptr, &found);
+  require<ConfigError>(error == 0, "'", meeting.host, "' is no host that is known here (", gai_strerror(error),
+                       "); name that of rank 0 with --rendezvous HOST:PORT");
+  freeaddrinfo(found);
+}
+
 /// The store of all processes. What is in it from before the launcher has started them again is of no use.
 Store open_store(const Meeting& meeting) {
+  check_host(meeting);
   const auto open = [&]() -> Store {
     if (meeting.rank > 0 || meeting.has_store) return await_store(meeting);
     try {
       return connect(meeting, /*serves=*/true, meeting.timeout);
     } catch (const std::exception& error) {
-      fail<ConfigError>("port ", meeting.port, " of ", meeting.host, " cannot be taken (", reason_of(error),
-                        "); name one that is free with --rendezvous HOST:PORT");
+      const bool is_taken = std::string(error.what()).find("EADDRINUSE") != std::string::npos;
+      require<ConfigError>(!is_taken, "port ", meeting.port, " of this machine is taken, by another run or program; ",
+                           "name one that is free with --rendezvous HOST:PORT");
+      fail<ConfigError>("rank 0 does not reach itself at ", meeting.host, ":", meeting.port,
+                        "; name its own host with --rendezvous HOST:PORT");
     }
   };
   return c10::make_intrusive<c10d::PrefixStore>(concat("cloze/", meeting.restarts), open());
@@ -112,9 +125,9 @@ std::unique_ptr<Watch> open_watch(const Meeting& meeting, const Store& store) {
   }
   try {
     store->wait({"watch"}, milliseconds(meeting.timeout));
-  } catch (const std::exception& error) {
-    fail<ProcessLost>("rank 0 has not come to ", meeting.host, ":", meeting.port, " (", reason_of(error),
-                      "); start it, or raise --timeout");
+  } catch (const std::exception&) {
+    fail<ProcessLost>("rank 0 has not come to ", meeting.host, ":", meeting.port, " within ", meeting.timeout,
+                      " seconds; start it, or raise --timeout");
   }
   return std::make_unique<Watch>(meeting, std::stoi(text_at(store, "watch")));
 }

@@ -215,10 +215,11 @@ class Rank {
 
   void log_network(const Training& training) const {
     const auto& network = group_->network();
-    const auto threads = training.config.train.threads > 0 ? training.config.train.threads : usable_cores();
+    const auto asked = training.config.train.threads;
+    const auto threads = counted(static_cast<uint64_t>(asked > 0 ? asked : usable_cores()), "thread");
     log_info("processes",
-             concat(group_->name_of(group_->rank()), " of ", group_->size(), ", by ", meeting_.launcher,
-                    network.empty() ? "" : " over " + network, "; ", threads, threads == 1 ? " thread" : " threads"));
+             concat(group_->size(), " by ", meeting_.launcher, ", this one is ", group_->name_of(group_->rank()),
+                    ", with ", threads, network.empty() ? "" : ", over " + network));
   }
 
   // -- The end --------------------------------------------------------------------------------------------------------
