@@ -25,6 +25,7 @@ namespace {
 
 constexpr const char* jobs_help =
     "concurrent runs (default: one per core, or as many as train.threads of the runs leaves room for)";
+constexpr const char* processes_help = "processes of this machine that train each run together";
 
 struct StudyArguments {
   std::string file, folder;
@@ -212,7 +213,8 @@ void run(StudyArguments& arguments, RunArguments& options, Globals& globals) {
     const auto stages = stages_of(arguments);
     check_runs(stages, options.yes);
     std::filesystem::create_directories(stages.plans.front().root);
-    runner.run_memory = check_size(stages, globals.program, concurrent_runs(runner.jobs, stages.plans.front()));
+    const auto jobs = concurrent_runs(runner.jobs, stages.plans.front(), runner.processes);
+    runner.run_memory = check_size(stages, globals.program, jobs) * static_cast<double>(runner.processes);
   }
   const auto progress = run_stages(arguments.file, arguments.folder, runner);
   log_info("study", concat(progress.done, progress.done == 1 ? " run done, " : " runs done, ", progress.failed,
@@ -224,6 +226,7 @@ void add_run(CLI::App& study, Globals& globals, const Arguments& arguments) {
   auto* verb = add_part(study, "run", "train the runs that are not done", *arguments);
   auto options = std::make_shared<RunArguments>();
   verb->add_option("--jobs", options->runner.jobs, jobs_help)->check(CLI::Range(1, 1024));
+  verb->add_option("--processes", options->runner.processes, processes_help)->check(CLI::Range(1, 1024));
   verb->add_option("--only", options->runner.only, "train only ARM or ARM/SEED (repeatable)")->allow_extra_args(false);
   auto* keep = verb->add_flag("--keep", options->keep, "keep runs made from another config, text, version or weights");
   verb->add_flag("--redo", options->redo, "train such runs again")->excludes(keep);
@@ -269,17 +272,18 @@ std::vector<StageTasks> open_stages(const Stages& stages) {
   return open;
 }
 
-void print_slurm(const Stages& stages, const std::string& program) {
+void print_slurm(const Stages& stages, const std::string& program, int64_t processes) {
   const auto& plan = stages.plans.front();
   const auto open = open_stages(stages);
   if (open.empty()) return log_info("study", "no run is left to start");
-  print_data(open.size() == 1 ? slurm_script(plan, open.front(), program) : slurm_chain(plan, open, program));
+  print_data(open.size() == 1 ? slurm_script(plan, open.front(), program, processes)
+                              : slurm_chain(plan, open, program, processes));
 }
 
-void print_commands(const Stages& stages, const std::string& program) {
+void print_commands(const Stages& stages, const std::string& program, int64_t processes) {
   const auto runs = open_runs(stages);
   if (runs.empty()) return log_info("study", "no run is left to start");
-  print_data(command_lines(stages.plans.front(), runs, program));
+  print_data(command_lines(stages.plans.front(), runs, program, processes));
   for (const auto& later : stages.plans)
     if (const auto last = fine_tunes(later) ? std::string("the stage before") : later.waits_for; !last.empty())
       log_info("study", concat(later.stage, ": its commands are known when ", last, " has ended"));
@@ -288,13 +292,16 @@ void print_commands(const Stages& stages, const std::string& program) {
 void add_commands(CLI::App& study, Globals& globals, const Arguments& arguments) {
   auto* verb = add_part(study, "commands", "print one command per run, for other schedulers", *arguments);
   auto slurm = std::make_shared<bool>(false);
+  auto processes = std::make_shared<int64_t>(1);
   verb->add_flag("--slurm", *slurm,
                  "print an array job for sbatch instead; of several stages a script that submits one after the other");
+  verb->add_option("--processes", *processes, processes_help)->check(CLI::Range(1, 1024));
   verb->footer(
       "Examples:\n  cloze study commands masking.yaml\n  cloze study commands masking.yaml --slurm > masking.sh");
   verb->callback([=, &globals] {
     const auto stages = stages_of(*arguments);
-    *slurm ? print_slurm(stages, globals.program) : print_commands(stages, globals.program);
+    const auto print = *slurm ? print_slurm : print_commands;
+    print(stages, globals.program, *processes);
   });
 }
 

@@ -96,7 +96,7 @@ class Runner {
  public:
   Runner(const Plan& plan, const RunnerOptions& options)
       : plan_(plan), options_(options), queue_(selected_runs(plan, options.only)), view_(plan, queue_.size()) {
-    jobs_ = concurrent_runs(options.jobs, plan);
+    jobs_ = concurrent_runs(options.jobs, plan, options.processes);
     // Runs that were killed first, so that no seed stays without its pair.
     std::ranges::stable_partition(queue_, [&](const PlannedRun* run) { return has_config(run_path(plan, *run)); });
     refuse_or_take_stale();
@@ -189,7 +189,7 @@ class Runner {
       }
       if (status_of_record(*run)) continue;  // which ended between the two looks
       auto started = *run;
-      if (started.config.train.threads == 0) started.config.train.threads = threads_of_run(jobs_);
+      if (started.config.train.threads == 0) started.config.train.threads = threads_of_run(jobs_ * options_.processes);
       set_source(started);
       if (!run->is_finetuning()) write_atomic(config_path(plan_, *run), to_yaml(started.config));
       const auto record = record_of_start(*run);
@@ -198,8 +198,9 @@ class Runner {
       const auto folder = run_path(plan_, *run);
       if (run->continues && !has_config(folder)) copy_run(run->source, folder);
       // A run that outlives this process keeps its claim.
-      const auto pid =
-          start_process(run_command(plan_, started, options_.program), log_path(plan_, *run), claim->descriptor());
+      auto command = run_command(plan_, started, options_.program);
+      if (options_.processes > 1) command.insert(command.end(), {"--processes", concat(options_.processes)});
+      const auto pid = start_process(command, log_path(plan_, *run), claim->descriptor());
       children_.emplace(pid, Child{run, std::move(*claim), record});
     }
     return !queue_.empty();
@@ -349,14 +350,14 @@ std::vector<const PlannedRun*> selected_runs(const Plan& plan, const std::vector
   return runs;
 }
 
-int64_t concurrent_runs(int64_t jobs, const Plan& plan) {
+int64_t concurrent_runs(int64_t jobs, const Plan& plan, int64_t processes) {
   if (jobs > 0) return jobs;
   int64_t threads = 1;
   for (const auto& run : plan.runs) threads = std::max(threads, run.config.train.threads);
-  return std::max<int64_t>(1, cores() / threads);
+  return std::max<int64_t>(1, cores() / (threads * processes));
 }
 
-int64_t threads_of_run(int64_t jobs) { return std::max<int64_t>(1, cores() / jobs); }
+int64_t threads_of_run(int64_t processes) { return std::max<int64_t>(1, cores() / processes); }
 
 StudyProgress run_study(const Plan& plan, const RunnerOptions& options) {
   require_no_links(plan);
@@ -369,9 +370,10 @@ StudyProgress run_study(const Plan& plan, const RunnerOptions& options) {
 namespace {
 
 /// The command that runs a study, one run after the other; `only`: no other than this.
-std::string command_line(const Plan& plan, const std::string& program, const std::string& only) {
+std::string command_line(const Plan& plan, const std::string& program, const std::string& only, int64_t processes) {
   return concat(shell_word(program), " study run ", shell_word(plan.file), " --out ", shell_word(plan.root),
-                " --jobs 1", only.empty() ? "" : " --only " + only);
+                " --jobs 1", processes > 1 ? concat(" --processes ", processes) : "",
+                only.empty() ? "" : " --only " + only);
 }
 
 /// Cores of a task: those that the runs ask for, 1 if they leave it open.
@@ -390,34 +392,37 @@ void require_none_failed(const StudyProgress& progress) {
                  "; mend that, and the same command goes on");
 }
 
-std::string command_lines(const Plan& plan, const std::vector<std::string>& runs, const std::string& program) {
+std::string command_lines(const Plan& plan, const std::vector<std::string>& runs, const std::string& program,
+                          int64_t processes) {
   std::string text;
-  for (const auto& run : runs) text += command_line(plan, program, shell_word(run)) + "\n";
+  for (const auto& run : runs) text += command_line(plan, program, shell_word(run), processes) + "\n";
   return text;
 }
 
-std::string slurm_script(const Plan& plan, const StageTasks& tasks, const std::string& program) {
+std::string slurm_script(const Plan& plan, const StageTasks& tasks, const std::string& program, int64_t processes) {
   const auto& runs = tasks.runs;
   const auto last = (runs.empty() ? tasks.processes : std::ssize(runs)) - 1;
   std::string text =
       concat("#!/bin/bash\n#SBATCH --job-name=", shell_word(in_one_line(plan.study.study)), "\n#SBATCH --array=0-",
-             last, "\n#SBATCH --cpus-per-task=", cores_of(plan), "\n#SBATCH --signal=B:TERM@120\n\ncd ",
+             last, "\n#SBATCH --cpus-per-task=", cores_of(plan) * processes, "\n#SBATCH --signal=B:TERM@120\n\ncd ",
              shell_word(std::filesystem::current_path().string()), "\n");
   if (!runs.empty()) text += "runs=(\n";
   for (const auto& run : runs) text += "  " + shell_word(run) + "\n";
   if (!runs.empty()) text += ")\n";
   // exec: the signal before the time limit reaches the program, which saves and stops.
-  return text + "exec " + command_line(plan, program, runs.empty() ? "" : "\"${runs[$SLURM_ARRAY_TASK_ID]}\"") + "\n";
+  const auto* const only = runs.empty() ? "" : "\"${runs[$SLURM_ARRAY_TASK_ID]}\"";
+  return text + "exec " + command_line(plan, program, only, processes) + "\n";
 }
 
-std::string slurm_chain(const Plan& plan, const std::vector<StageTasks>& stages, const std::string& program) {
+std::string slurm_chain(const Plan& plan, const std::vector<StageTasks>& stages, const std::string& program,
+                        int64_t processes) {
   std::string text =
       "#!/bin/bash\n# Submits a job for each stage, which begins when the one before has ended.\n"
       "# Options are those of every sbatch, such as --time=4:00:00.\nset -euo pipefail\n";
   for (const auto& stage : stages) {
     const auto after = &stage == &stages.front() ? "" : "--dependency=afterany:\"${job%%;*}\" ";
     text += concat("\n# ", in_one_line(stage.stage), "\njob=$(sbatch --parsable ", after, "\"$@\" <<'JOB'\n",
-                   slurm_script(plan, stage, program), "JOB\n)\n");
+                   slurm_script(plan, stage, program, processes), "JOB\n)\n");
   }
   return text + "echo \"the last of the jobs: ${job%%;*}\"\n";
 }

@@ -13,15 +13,16 @@ enum class StaleRuns { refuse, keep, redo };
 struct RunnerOptions {
   std::string program;            ///< the cloze binary
   int64_t jobs = 0;               ///< runs at once; 0: as many as the cores hold
+  int64_t processes = 1;          ///< that train each run
   std::vector<std::string> only;  ///< `arm` or `arm/seed`; empty: all
   StaleRuns stale = StaleRuns::refuse;
   double run_memory = 0;  ///< that a run is expected to need [bytes]; 0: as much as those that run
 };
 
-/// Runs at once: as asked, 0: as many as the cores hold, one for each where the runs leave train.threads open.
-int64_t concurrent_runs(int64_t jobs, const Plan& plan);
-/// Compute threads of each of so many concurrent runs.
-int64_t threads_of_run(int64_t jobs);
+/// Runs at once: as asked, 0: as many as the cores hold, one for each process where the runs leave train.threads open.
+int64_t concurrent_runs(int64_t jobs, const Plan& plan, int64_t processes = 1);
+/// Compute threads of each of so many concurrent processes.
+int64_t threads_of_run(int64_t processes);
 
 /// How a study was left.
 struct StudyProgress {
@@ -42,8 +43,9 @@ std::vector<std::string> run_command(const Plan& plan, const PlannedRun& run, co
 /// The runs that `only` names. Throws ConfigError with the nearest name.
 std::vector<const PlannedRun*> selected_runs(const Plan& plan, const std::vector<std::string>& only);
 
-/// One command for each of `runs`, named ARM/SEED, a line each, for GNU parallel or a shell.
-std::string command_lines(const Plan& plan, const std::vector<std::string>& runs, const std::string& program);
+/// One command for each of `runs`, named ARM/SEED, a line each, for GNU parallel or a shell. `processes`: of each run.
+std::string command_lines(const Plan& plan, const std::vector<std::string>& runs, const std::string& program,
+                          int64_t processes = 1);
 
 /// What a job of Slurm does for a stage: runs, named ARM/SEED, or, where these are not known yet, whatever there is to
 /// do, by so many processes.
@@ -53,11 +55,12 @@ struct StageTasks {
   int64_t processes = 0;
 };
 
-/// An array job for Slurm's sbatch, a task for each run or process.
-std::string slurm_script(const Plan& plan, const StageTasks& tasks, const std::string& program);
+/// An array job for Slurm's sbatch, a task for each run or process; `processes` of each run share the task.
+std::string slurm_script(const Plan& plan, const StageTasks& tasks, const std::string& program, int64_t processes = 1);
 
 /// A shell script that gives sbatch an array job for each stage, which begins when the one before has ended. Its
 /// arguments are those of every sbatch.
-std::string slurm_chain(const Plan& plan, const std::vector<StageTasks>& stages, const std::string& program);
+std::string slurm_chain(const Plan& plan, const std::vector<StageTasks>& stages, const std::string& program,
+                        int64_t processes = 1);
 
 }  // namespace cloze

@@ -466,6 +466,9 @@ TEST_CASE("commands name every run once, quoted for a shell, as lines and as an 
   const auto script = slurm_script(plan, {.runs = runs}, "cloze");
   CHECK_THAT(script, Catch::Contains("#SBATCH --array=0-3\n") && Catch::Contains("  'it'\\''s/1'\n") &&
                          Catch::Contains("--only \"${runs[$SLURM_ARRAY_TASK_ID]}\""));
+  CHECK_THAT(slurm_script(plan, {.runs = runs}, "cloze", /*processes=*/4),
+             Catch::Contains("#SBATCH --cpus-per-task=4\n") && Catch::Contains(" --jobs 1 --processes 4 --only "));
+  CHECK_THAT(command_lines(plan, {"b/1"}, "cloze", /*processes=*/2), Catch::Contains(" --processes 2 --only b/1\n"));
   study.folder.write("job.sh", "cd() { :; }\nexec() { echo \"${@: -1}\"; }\nSLURM_ARRAY_TASK_ID=2\n" + script);
   CHECK(run_process({"bash", study.folder / "job.sh"}).text == "it's/2\n");
   auto named = study.plan();
