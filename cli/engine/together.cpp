@@ -94,8 +94,7 @@ class Rank {
   }
 
   static std::string mend_of(const std::string& fact) {
-    if (fact == "instruction set")
-      return "start all with CLOZE_ISA set to the lower one, on which both give equal bits";
+    if (fact == "instruction set") return "start all with CLOZE_ISA set to the lower one";
     if (fact == "command") return "for separate runs, unset the variables of the launcher";
     if (fact == "data") return "copy the prepared text to every machine";
     return "start the same program on every machine";
