@@ -272,7 +272,7 @@ class Group final : public Communicator {
   void move(const Tensor& tensor, int64_t from, int64_t to) override {
     std::vector<Tensor> tensors{tensor};
     guarded([&] {
-      if (from == to) return;
+      if (from == to || tensor.numel() == 0) return;
       if (rank() == from) group_->send(tensors, static_cast<int>(to), 0)->wait();
       if (rank() == to) group_->recv(tensors, static_cast<int>(from), 0)->wait();
     });
