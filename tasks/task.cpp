@@ -246,6 +246,7 @@ Task open_task(const std::string& file, const TaskOptions& options) {
     number_golds(*part, task.config, task.labels, pool);
     if (part != &task.train) require_judged(*part, task.train, task.config, task.labels);
     note_unknown_labels(*part);
+    task.has_unanswerable |= std::ranges::any_of(part->items, is_unanswerable);
     task.notes.insert(task.notes.end(), part->notes.begin(), part->notes.end());
   }
   if (lacks_train) {

@@ -13,6 +13,7 @@ struct Task {
   TaskLabels labels{};
   TaskPart train{}, valid{}, test{};
   bool is_chosen_on_test = false;    ///< `valid: test`: every figure is chosen on the items that it is of
+  bool has_unanswerable = false;     ///< spans: a question of one of its parts has no answer
   std::vector<std::string> notes{};  ///< what a reader of its figures should know, a sentence each
 };
 

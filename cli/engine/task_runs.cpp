@@ -325,14 +325,24 @@ class Predictor {
 
   uint64_t count() const { return count_; }
   const RowCounts& counts() const { return counts_; }
-  /// Figures, where every item has a label; a column of sets that is all empty is none.
-  std::optional<TaskFigures> figures() const {
-    const bool has_sets = opened_.task.task.config.kind->has_sets;
-    if (!are_labelled_ || items_.empty() || (has_sets && std::ranges::none_of(items_, has_label))) return std::nullopt;
-    return figures_of_predictions(opened_.task, items_, predictions_, interval_resamples);
+  /// Says the figures, where every item has a label; a column of sets that is all empty is none.
+  void say_figures() const {
+    const auto& config = opened_.task.task.config;
+    const bool has_sets = config.kind->has_sets;
+    if (!are_labelled_ || items_.empty() || (has_sets && std::ranges::none_of(items_, has_label))) return;
+    if (const auto reason = unjudged(); !reason.empty())
+      return log_info("task", concat("no figures: ", reason, ": what is right for the items is not given here"));
+    const auto figures = figures_of_predictions(opened_.task, items_, predictions_, interval_resamples);
+    log_info("task", concat("the items have labels:\n", tables_text(tables_of(config.task, figures))));
   }
 
  private:
+  /// Why figures of the items would say nothing, by those that the run was trained on; empty: they do.
+  std::string unjudged() const {
+    const bool has_rows = !opened_.folder.empty();  // not of a head that was trained elsewhere
+    const auto train = has_rows ? read_prepared_part(opened_.folder, "train").items : std::vector<TaskItem>{};
+    return opened_.task.task.config.kind->unjudged(items_, train);
+  }
   /// Keeps what figures are made of, as long as there may be some.
   void judge_later(std::vector<TaskItem>& window, std::vector<ItemPrediction>& predictions) {
     are_labelled_ = are_labelled_ && std::all_of(window.begin(), window.end(), has_gold);
@@ -371,8 +381,7 @@ int run_predict(const PredictCommand& c) {
   for (const auto& note : read.notes) log_info("task", note);
   if (const auto note = cut_note("items", predictor.counts()); !note.empty()) log_info("task", note);
   if (!c.out.empty()) log_result("predict", concat(thousands(predictor.count()), " predictions -> ", c.out));
-  if (const auto figures = predictor.figures())
-    log_info("task", concat("the items have labels:\n", tables_text(tables_of(task.config.task, *figures))));
+  predictor.say_figures();
   return 0;
 }
 

@@ -7,7 +7,10 @@
 
 namespace cloze {
 
-MetricOptions metric_options(const Task& task) { return {.scheme = task.config.data.scheme}; }
+MetricOptions metric_options(const Task& task) {
+  return {.scheme = task.config.data.scheme,
+          .squad = task.has_unanswerable ? SquadVersion::v2_0 : SquadVersion::automatic};
+}
 
 std::vector<std::string> figure_names(const Task& task) {
   const auto kind = task.config.kind;

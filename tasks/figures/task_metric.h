@@ -7,7 +7,8 @@
 
 namespace cloze {
 
-/// The options of a task's figures: strict ones read tags as `data.scheme` says.
+/// The options of a task's figures, which have the same names for all parts: strict ones read tags as `data.scheme`
+/// says, and answers are scored by SQuAD 2.0's program where a question of any part has none.
 MetricOptions metric_options(const Task& task);
 
 /// The figures of the valid part of a task.

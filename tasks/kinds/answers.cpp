@@ -131,12 +131,17 @@ bool TaskKindRules::gold_fits(const TaskItem& item, int64_t labels) const {
   return !has_ids || std::ranges::all_of(ids_of(item.gold, form), [&](int64_t id) { return is_label_id(id, labels); });
 }
 
-std::string TaskKindRules::unjudged(const std::vector<TaskItem>& items, const std::vector<TaskItem>&) const {
+std::string TaskKindRules::unjudged(const std::vector<TaskItem>& items, const std::vector<TaskItem>& train) const {
+  const auto trained = gold_counts(train);
+  const auto is_unknown = [&](int64_t id) {
+    const bool is_trained = train.empty() || (id < std::ssize(trained) && trained[static_cast<size_t>(id)] > 0);
+    return id == unknown_label || !is_trained;
+  };
   int64_t unknown = 0, all = 0;
   for (const auto& item : items) {
     if (!learns_labels || !item.gold.is_known()) continue;
     for (const auto id : ids_of(item.gold, form)) {
-      unknown += id == unknown_label;
+      unknown += is_unknown(id);
       ++all;
     }
   }

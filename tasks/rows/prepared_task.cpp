@@ -126,7 +126,7 @@ struct SavedTask {
   std::string file{}, config{};  ///< the config as YAML, without labels, which lists keep as they are
   TaskLabels labels{}, in_file{};
   std::map<std::string, std::string> files{};
-  bool is_chosen_on_test = false;
+  bool is_chosen_on_test = false, has_unanswerable = false;
   std::vector<std::string> notes{};
 };
 template <class V>
@@ -137,6 +137,7 @@ void describe(V& v, SavedTask& t) {
   v.or_else("labels_in_file", t.in_file, {});
   v("files", t.files);
   v("chosen_on_test", t.is_chosen_on_test);
+  v.unless("has_unanswerable", t.has_unanswerable, false);
   v("notes", t.notes);
 }
 
@@ -202,6 +203,7 @@ json json_of_task(const Task& task) {
                   .labels = task.labels,
                   .in_file = labels_in_file(task.config),
                   .is_chosen_on_test = task.is_chosen_on_test,
+                  .has_unanswerable = task.has_unanswerable,
                   .notes = task.notes};
   auto config = task.config;
   config.labels.items.clear();
@@ -219,6 +221,7 @@ Task task_of(const json& found, const std::string& where) {
             .file = saved.file,
             .labels = saved.labels,
             .is_chosen_on_test = saved.is_chosen_on_test,
+            .has_unanswerable = saved.has_unanswerable,
             .notes = saved.notes};
   for (size_t i = 0; i < saved.in_file.names.size(); ++i) {
     ConfigNode name;

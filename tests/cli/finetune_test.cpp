@@ -114,6 +114,27 @@ TEST_CASE("a recipe that is a grid makes a run of every setting, and one with th
       out + "-grid/rate-3e-04: is a run of another grid (train.seed: 1 -> 2); name another folder with --run");
 }
 
+TEST_CASE("predict gives no figures of a part whose answers are held back", "[cli][tasks]") {
+  auto& w = task_world();
+  w.dir.write("values.jsonl", R"({"text": "The cat", "value": 0.5}
+{"text": "number 3", "value": 4}
+)");
+  const auto task = w.dir.write("hidden.yaml",
+                                "task: hidden\nkind: regression\n"
+                                "data: {train: values.jsonl, valid: values.jsonl, test: values.jsonl, text: text, "
+                                "label: value}\n");
+  const auto run = w.dir / "hidden";
+  REQUIRE(cloze("finetune " + world().run + " " + task + " --run " + run + " --set train.budget.steps=1").code == 0);
+  const auto predicted = [&](const std::string& value) {
+    const auto line = "{\"text\": \"a\", \"value\": " + value + "}\n";
+    return cloze("predict " + run + " " + w.dir.write("held.jsonl", line + line)).text;
+  };
+  CHECK_THAT(predicted("-1"), Catch::Contains("no figures: 2 of 2 targets are -1, and those of the training part are "
+                                              "0.5 to 4: what is right for the items is not given here") &&
+                                  !Catch::Contains("the items have labels"));
+  CHECK_THAT(predicted("3"), Catch::Contains("the items have labels"));
+}
+
 TEST_CASE("keys of the task file, and their overrides, are in the run", "[cli][tasks]") {
   auto& w = task_world();
   const auto run = w.dir / "weighted";

@@ -1,7 +1,9 @@
 // Keys of a task file, and what they change.
+#include "tasks/figures/floors.h"
 #include "tasks/figures/item_prediction.h"
 #include "tasks/figures/task_metric.h"
 #include "tasks/inspect_task.h"
+#include "tasks/rows/prepared_task.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/task_folder.h"
 #include "tests/tasks/task_items.h"
@@ -51,6 +53,34 @@ TEST_CASE("strict figures read tags by `data.scheme`, also where the letters loo
   CHECK(strict(TagScheme::bio) == 1);
   CHECK(strict(TagScheme::bioes) == 0);  // no E ends the phrase
   CHECK(metric_options(task).scheme == TagScheme::bioes);
+}
+
+TEST_CASE("figures of answers have the same names for all parts, also where questions of one alone have none",
+          "[tasks]") {
+  const TaskFolder dir;
+  const std::string context = "\"context\": \"the sea\", \"answers\": ";
+  const auto answered = "{\"question\": \"q\", " + context + "[{\"text\": \"sea\", \"answer_start\": 4}]}\n";
+  const auto without = "{\"question\": \"r\", " + context + "[]}\n";
+  dir.write("all.jsonl", answered);
+  dir.write("some.jsonl", answered + without);
+  const auto names = [&](const std::string& train, const std::string& valid, const std::string& test) {
+    const auto task = dir.open("task: t\nkind: spans\ndata: {train: " + train + ", valid: " + valid + ", test: " + test +
+                               ", text: question, second: context, answers: answers}");
+    const auto tokenizer = small_wordpiece(dir);
+    prepare_task(task, tokenizer, framing_of(tokenizer), dir / "rows");
+    const auto prepared = open_prepared_task(dir / "rows").task;
+    std::string all = figure_names(task).front();
+    for (const auto& part : {"valid", "test"}) {
+      const auto items = read_prepared_part(dir / "rows", part).items;
+      const auto constant = constant_predictions("spans", items, {});
+      all += " " + values_of("spans", items, {}, constant, metric_options(prepared)).front().metric;
+    }
+    return all;
+  };
+  CHECK(names("all.jsonl", "all.jsonl", "all.jsonl") == "exact_match exact_match exact_match");
+  CHECK(names("some.jsonl", "all.jsonl", "all.jsonl") == "exact exact exact");
+  CHECK(names("all.jsonl", "all.jsonl", "some.jsonl") == "exact exact exact");
+  CHECK(names("all.jsonl", "some.jsonl", "all.jsonl") == "exact exact exact");
 }
 
 TEST_CASE("`max_length` and `max_question` bound rows, and `max_answer` answers", "[tasks]") {

@@ -156,6 +156,11 @@ TEST_CASE("a part most of whose labels the training part lacks is refused", "[ta
                       "'0', '1'; name a part with labels that are known, or write them as the training part does"));
   folder.write("test.tsv", numbered_lines(0, 4, {"0", "-1"}));
   CHECK_THAT(notes_of(folder.open(yaml)), Contains("test: 1 label that the training part lacks"));
+  folder.write("test.tsv", numbered_lines(0, 4, {"-1"}));
+  const auto named = yaml + "\nlabels: {\"0\": bad, \"1\": good, \"-1\": unknown}";
+  CHECK_THAT(folder.fault(named),
+             Contains("test.tsv: 4 of 4 labels are none that the training part has: what is right for test is not "
+                      "given here; name a part whose answers are known"));
 }
 
 TEST_CASE("a part whose answers are held back is refused, whatever its kind", "[tasks]") {
