@@ -138,6 +138,10 @@ class TableRecords final : public RecordReader {
     begins_with_numbers_ = has_other_numbers();
     if (names_columns_)
       for (auto& name : line_) name = without_white_space_around(name);
+    numbers_are_names_ = std::ranges::any_of(source_.columns, [this](const ColumnName& column) {
+      const auto at = named(column.name);
+      return at && is_place_from_begin(column.name) && column.name != std::to_string(*at);
+    });
     for (const auto& column : source_.columns) columns_.push_back(find(column));
     holds_first_ = !names_columns_;
     return true;
@@ -161,10 +165,17 @@ class TableRecords final : public RecordReader {
            std::ranges::adjacent_find(cells) == cells.end();
   }
 
+  static bool is_place_from_begin(const std::string& name) { return column_position(name).value_or(-1) >= 0; }
+
+  std::optional<size_t> named(const std::string& name) const {
+    return names_columns_ ? find_column(line_, name, where()) : std::nullopt;
+  }
+
+  /// A number is a position where no number that is asked for is the name of another place.
   std::optional<size_t> find(const ColumnName& column) const {
-    if (names_columns_)
-      if (const auto named = find_column(line_, column.name, where())) return named;
-    const auto position = column_position(column.name);
+    if (const auto at = named(column.name)) return at;
+    const bool may_be_position = !numbers_are_names_ || !is_place_from_begin(column.name);
+    const auto position = may_be_position ? column_position(column.name) : std::nullopt;
     const auto size = static_cast<int64_t>(count_);
     if (position && *position >= -size && *position < size)
       return static_cast<size_t>(*position < 0 ? *position + size : *position);
@@ -176,15 +187,18 @@ class TableRecords final : public RecordReader {
     const std::vector<std::string> names(line_.begin(), line_.end());
     const auto near = did_you_mean(column.name, names);
     fail<DataError>(where(), ": no column is named '", shortened(column.name), "'",
-                    near.empty() ? concat("; its first line has ", shortened(listed(names)),
-                                          ", and columns without names are called by position: 0")
-                                 : near);
+                    !may_be_position ? concat("; its first line has ", shortened(listed(names)),
+                                              ", of which numbers are names; call all columns by their names")
+                    : near.empty()   ? concat("; its first line has ", shortened(listed(names)),
+                                              ", and columns without names are called by position: 0")
+                                     : near);
   }
 
   RecordSource source_;
   std::vector<TableFile> tables_;
   bool names_columns_ = false;
   bool begins_with_numbers_ = false;
+  bool numbers_are_names_ = false;
   bool holds_first_ = false;  // the first line was read to count its cells, and is a record
   size_t count_ = 0;
   std::vector<std::optional<size_t>> columns_;

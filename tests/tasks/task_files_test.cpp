@@ -421,6 +421,12 @@ TEST_CASE("a first line of the numbers of columns is one of names", "[tasks]") {
     CHECK(task.train.items[0].text == "one");
     CHECK_FALSE(task.train.may_have_taken_header);
   }
+  for (const std::string names : {",0,1", "id,0,1"}) {
+    folder.write("t.csv", names + "\n7,one,x\n8,two,y\n");
+    CHECK_THAT(folder.fault(mood_task + "data: {header: true, train: t.csv, test: t.csv, text: 1, label: 2}"),
+               Contains("t.csv:1: no column is named '2'; its first line has ") &&
+                   Contains("0, 1, of which numbers are names; call all columns by their names"));
+  }
   folder.write("t.csv", "1,0\n0,1\n");
   const auto task = folder.open(mood_task + parts);
   CHECK(task.train.items.size() == 2);
