@@ -30,6 +30,13 @@ using nlohmann::json;
 
 constexpr uint64_t most_prediction_bytes = uint64_t{2} << 30;
 
+/// The whole number that a text is; -1: it is none.
+int64_t whole_number(std::string_view text) {
+  int64_t number = -1;
+  const auto [end, trouble] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return trouble == std::errc() && end == text.data() + text.size() ? number : -1;
+}
+
 /// The predictions that a file has had so far.
 struct Gathered {
   const std::string& path;
@@ -93,21 +100,15 @@ struct Gathered {
     const auto at = item_of.find(id);
     if (at != item_of.end()) return at->second;
     constexpr std::string_view predicted = "items:";  // as `cloze predict` names items without an id
-    int64_t number = -1;
-    if (id.starts_with(predicted)) {
-      const auto [end, trouble] = std::from_chars(id.data() + predicted.size(), id.data() + id.size(), number);
-      if (trouble != std::errc() || end != id.data() + id.size()) number = -1;
-    }
+    const auto number = id.starts_with(predicted) ? whole_number(std::string_view(id).substr(predicted.size())) : -1;
     require<DataError>(number >= 0, where, ": the part has no item '", id, "'");
     return numbered(number, where);
   }
 
   /// By its id, else its number in the part.
   size_t named_or_numbered(const std::string& text, const std::string& where) const {
-    int64_t number = -1;
-    const auto [end, trouble] = std::from_chars(text.data(), text.data() + text.size(), number);
-    const bool is_number = !item_of.contains(text) && trouble == std::errc() && end == text.data() + text.size();
-    return is_number ? numbered(number, where) : named(text, where);
+    const auto number = item_of.contains(text) ? -1 : whole_number(text);
+    return number >= 0 ? numbered(number, where) : named(text, where);
   }
 
   /// By its id or its number in the part.
@@ -349,14 +350,63 @@ void read_table(Gathered& gathered, const std::vector<std::string>& first) {
   }
 }
 
+/// The items that texts name, each one of them: by their ids, else by their numbers from 0, else from 1; empty: they
+/// do not.
+std::vector<size_t> items_named(const Gathered& gathered, const std::vector<std::string>& texts) {
+  const auto count = gathered.items.size();
+  const auto places_by = [&](const auto& place_of) {
+    std::vector<size_t> places;
+    std::vector<bool> is_there(count);
+    for (const auto& text : texts) {
+      const int64_t place = place_of(text);
+      if (place < 0 || place >= std::ssize(is_there) || is_there[static_cast<size_t>(place)]) break;
+      is_there[static_cast<size_t>(place)] = true;
+      places.push_back(static_cast<size_t>(place));
+    }
+    return places.size() == count && places.size() == texts.size() ? places : std::vector<size_t>{};
+  };
+  const auto by_id = places_by([&](const std::string& text) {
+    const auto at = gathered.item_of.find(text);
+    return at == gathered.item_of.end() ? int64_t{-1} : static_cast<int64_t>(at->second);
+  });
+  if (!by_id.empty()) return by_id;
+  const auto from_zero = places_by(whole_number);
+  return from_zero.empty() ? places_by([](const std::string& text) { return whole_number(text) - 1; }) : from_zero;
+}
+
+/// Reads two columns without names of which the first one names every item; false: it does not, and nothing is read.
+bool read_named_lines(Gathered& gathered, PredictionFile& file) {
+  LineReader lines(gathered.path, LoneReturn::ends_if_no_feeds, most_prediction_bytes);
+  const char separator = is_csv(gathered.path) ? ',' : '\t';
+  std::vector<std::string> names, texts, places;
+  for (std::string_view line; lines.next(line) && names.size() <= gathered.items.size();) {
+    const auto cells = table_cells(line, separator);
+    if (cells.size() != 2) return false;
+    names.push_back(cells[0]);
+    texts.push_back(is_csv(gathered.path) ? cells[1] : unescaped_tsv(cells[1]));
+    places.push_back(lines.where());
+  }
+  const auto items = items_named(gathered, names);
+  for (size_t i = 0; i < items.size(); ++i) {
+    const auto value = gathered.kind->value_of_line(texts[i], gathered.labels, places[i]);
+    gathered.put(items[i], {.answer = gathered.read(value, places[i])}, places[i]);
+  }
+  if (!std::ranges::is_sorted(items))
+    file.notes.push_back(concat(gathered.path, ": its first column names the items, in another order than theirs, and ",
+                                "each line is read for the item that it names"));
+  return !items.empty();
+}
+
 std::string last_column(std::string_view line) {
   const auto tab = line.find_last_of('\t');
   return tab == line.npos ? std::string(line) : unescaped_tsv(std::string(line.substr(tab + 1)));
 }
 
-void read_lines(Gathered& gathered) {
-  if (const auto first = first_cells(gathered.path); !first.empty())
-    if (is_csv(gathered.path) || are_names(first, gathered)) return read_table(gathered, first);
+void read_lines(Gathered& gathered, PredictionFile& file) {
+  const auto first = first_cells(gathered.path);
+  const bool may_name_items = first.size() == 2 && !gathered.kind->has_words && !are_names(first, gathered);
+  if (may_name_items && read_named_lines(gathered, file)) return;
+  if (!first.empty() && (is_csv(gathered.path) || are_names(first, gathered))) return read_table(gathered, first);
   LineReader lines(gathered.path, LoneReturn::ends_if_no_feeds, most_prediction_bytes);
   PredictionsInOrder in_order(gathered);
   bool in_columns = false;
@@ -410,7 +460,7 @@ PredictionFile read_predictions(const std::string& path, AnyTaskKind kind, const
   else if (is_object)
     read_json_object(gathered, file);
   else
-    read_lines(gathered);
+    read_lines(gathered, file);
   if (!(is_object && kind->has_answers)) gathered.require_all();
   if (!no_answer.empty()) read_no_answer(no_answer, gathered, file);
   const auto notes = gathered.notes();

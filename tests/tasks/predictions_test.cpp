@@ -110,6 +110,24 @@ TEST_CASE("of two columns the first says which item a prediction is for") {
              Contains("p.jsonl:1: there is no item 18446744073709551615; the part has 3 items"));
 }
 
+TEST_CASE("of two columns without names the first one names the items where it has all of them, in any order") {
+  CHECK((labels_in("p.tsv", "0\t1\n1\t0\n2\t1\n") == one_zero_one));
+  CHECK((labels_in("p.csv", "0,1\n1,0\n2,1\n") == one_zero_one));
+  CHECK((labels_in("p.tsv", "1\t0\n2\t1\n0\t1\n") == one_zero_one));
+  CHECK((labels_in("p.txt", "2\t0\n3\t1\n1\t1\n") == one_zero_one));
+  CHECK((labels_in("p.csv", "test:1,0\ntest:0,1\ntest:2,1\n") == one_zero_one));
+  CHECK((labels_in("p.tsv", "0\t1\n0\t0\n1\t1\n") == one_zero_one));  // what is right beside what is predicted
+  const TempDir folder;
+  const auto notes = [&](const std::string& text) {
+    return read_predictions(folder.write("p.tsv", text), "classification", three_reviews(), moods).notes;
+  };
+  CHECK(notes("0\t1\n1\t0\n2\t1\n").empty());
+  REQUIRE(notes("2\t0\n1\t1\n0\t1\n").size() == 1);
+  CHECK_THAT(notes("2\t0\n1\t1\n0\t1\n")[0],
+             Contains("p.tsv: its first column names the items, in another order than theirs, and each line is read for "
+                      "the item that it names"));
+}
+
 TEST_CASE("an answer that is no label is a wrong prediction, and said") {
   CHECK((labels_in("p.txt", "positive\nperhaps\n1\n") == std::vector<int64_t>{1, unknown_label, 1}));
   const TempDir folder;
