@@ -176,6 +176,16 @@ Declared declared_in(const std::string& file) {
 
 Declared declared_by(const std::string& path) { return declared_in(file_of_word(path)); }
 
+namespace {
+
+/// How --like names a recipe.
+std::string recipe_word(const std::string& path) {
+  const auto name = fs::path(path).stem().string();
+  return shipped_configs("recipes").contains(name) ? name : shell_word(path);
+}
+
+}  // namespace
+
 std::string words_on_declared(const std::string& path) {
   switch (declared_by(path)) {
     case Declared::config:
@@ -185,7 +195,7 @@ std::string words_on_declared(const std::string& path) {
     case Declared::study:
       return concat("a study; `cloze study run ", path, "` trains its runs");
     case Declared::recipe:
-      return concat("a recipe; `cloze finetune RUN TASK --like ", fs::path(path).stem().string(), "` takes it");
+      return concat("a recipe; `cloze finetune RUN TASK --like ", recipe_word(path), "` takes it");
     case Declared::nothing:
       break;
   }

@@ -9,6 +9,7 @@
 #include "core/contains.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/log.h"
 #include "core/text.h"
 #include "finetune/finetune_recipe.h"
 #include "models/backbone_config.h"
@@ -54,6 +55,7 @@ RunConfig take_recipe(Task& task, const std::string& like, const ModelConfig& mo
                                  .kind = name_of(of_task.kind),
                                  .model = kind_of(model),
                                  .hidden_size = backbone.hidden_size});
+  for (const auto& note : recipe.notes) log_info("task", note);
   if (of_task.max_length == 0) of_task.max_length = recipe.max_length;
   auto config = recipe.config;
   config.model = model;

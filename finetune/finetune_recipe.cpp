@@ -1,12 +1,16 @@
 #include "finetune/finetune_recipe.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "core/config/named_config.h"
 #include "core/contains.h"
+#include "core/file.h"
 #include "core/spelling.h"
 #include "core/text.h"
+#include "models/families/model_config.h"
 #include "run/config/load_config.h"
+#include "tasks/kinds/kind.h"
 
 namespace cloze {
 
@@ -25,7 +29,7 @@ struct RecipeCase {
 template <class V>
 void describe(V& v, RecipeCase& c) {
   v("tasks", c.tasks, "names of tasks; empty = all");
-  v("kinds", c.kinds, "kinds of tasks; empty = all");
+  v("kinds", c.kinds, "kinds of tasks; empty = all", or_none(one_of(task_kind_names())));
   v("min_hidden_size", c.min_hidden_size, "the least width of a network", at_least(0));
   v("set", c.set, "keys of the recipe, laid over what stands above");
 }
@@ -49,26 +53,53 @@ void describe(V& v, RecipeFile& c) {
   v("warmup", c.config.schedule.warmup, "below 1 a fraction of the budget, else steps", in_range(0, 1e12));
   v("max_length", c.max_length, "tokens of a row; 0 = as many as the model reads", at_least(0));
   v("classifier_dropout", c.classifier_dropout, "before a classifier; -1 = that of the head", in_range(-1, 1));
-  v("models", c.models, "the families whose head has the first weights of the code");
+  v("models", c.models, "the families whose head has the first weights of the code", or_none(one_of(model_kinds())));
   v("babylm_head", c.babylm_head, "the head is that of BabyLM's program");
   v("grid", c.grid, "values that are searched");
   v("cases", c.cases, "other values, in their order");
 }
 
-/// A recipe, with all of its cases that fit.
-RecipeFile read_recipe(const RecipeQuestion& asked) {
+/// The file of a recipe by its name or its path. One of the same name here, with other numbers, is not passed over in
+/// silence.
+std::string file_of_recipe(const std::string& like) {
+  constexpr uint64_t largest = 1 << 20;
   const auto files = shipped_configs("recipes");
   require<ConfigError>(!files.empty(), "the recipes of fine-tuning are missing, configs/recipes/*.yaml; they are ",
                        "installed with the program, in ../share/cloze beside its folder");
-  const auto found = files.find(asked.like);
+  std::error_code ignored;
+  const auto found = files.find(like);
+  if (found == files.end() && like.ends_with(".yaml") && std::filesystem::is_regular_file(like, ignored)) return like;
   if (found == files.end()) {
-    const auto near = did_you_mean(asked.like, recipe_names());
-    fail<ConfigError>("there is no recipe '", asked.like, "'", near, near.empty() ? "; " : " ", "the recipes are ",
-                      listed(recipe_names()));
+    const auto near = did_you_mean(like, recipe_names());
+    fail<ConfigError>("there is no recipe '", like, "'", near, near.empty() ? "; " : " ", "the recipes are ",
+                      listed(recipe_names()), "; one of your own is named by its file, MINE.yaml");
   }
-  const auto plain = ConfigTree::load(found->second);
+  const auto own = "configs/recipes/" + like + ".yaml";
+  const bool is_other = std::filesystem::is_regular_file(own, ignored) &&
+                        read_text(own, largest) != read_text(found->second, largest);
+  require<ConfigError>(!is_other, own, ": has the name of a recipe that comes with the program; name it by its path, ",
+                       "--like ", own, ", or give it another name");
+  return found->second;
+}
+
+/// Notes tasks of a case that look like misspelt ones; tasks of one's own have any names.
+void note_tasks(const RecipeCase& one, const RecipeQuestion& asked, const std::string& file,
+                std::vector<std::string>& notes) {
+  for (const auto& task : one.tasks) {
+    const bool is_known = task == asked.task || contains(names_of_tasks(), task);
+    const auto near = is_known ? "" : did_you_mean_task(task);
+    if (!near.empty()) notes.push_back(concat(file, ": a case is for '", task, "', which is no ready task", near));
+  }
+}
+
+/// A recipe, with all of its cases that fit.
+RecipeFile read_recipe(const RecipeQuestion& asked) {
+  const auto file = file_of_recipe(asked.like);
+  const auto plain = ConfigTree::load(file);
   auto fitting = plain;
+  std::vector<std::string> notes;
   for (const auto& one : decode<RecipeFile>(plain).cases) {
+    note_tasks(one, asked, file, notes);
     auto alone = plain;
     for (const auto& [key, value] : one.set.items) {
       alone.set(key, value);
@@ -77,6 +108,7 @@ RecipeFile read_recipe(const RecipeQuestion& asked) {
     decode<RecipeFile>(alone);  // what is wrong with a case is said whether it fits or not
   }
   auto recipe = decode<RecipeFile>(fitting);
+  recipe.notes = std::move(notes);
   auto& budget = recipe.config.train.budget;
   if (budget.steps > 0) budget.epochs = 0;
   recipe.original_head = asked.kind != "spans" && contains(recipe.models, asked.model);

@@ -13,7 +13,7 @@ inline constexpr const char* usual_recipe = "google-bert";
 
 /// What a recipe is asked for.
 struct RecipeQuestion {
-  std::string like{};   ///< name of the recipe
+  std::string like{};   ///< name of the recipe, or its file
   std::string task{};   ///< name of the task, by which some have other numbers: `rte`
   std::string kind{};   ///< `classification`, `spans`, ...
   std::string model{};  ///< `bert`, `electra`, ...
@@ -27,6 +27,7 @@ struct Recipe {
   bool original_head = false;  ///< the head has the first weights of that code
   bool babylm_head = false;    ///< it is that of BabyLM's program
   double classifier_dropout = -1;
+  std::vector<std::string> notes{};  ///< what its author should know, a sentence each
 };
 
 /// The names of the recipes, the usual one first, then by the alphabet.
@@ -56,8 +57,8 @@ struct RecipePoint {
 std::vector<RecipePoint> points_of(const RecipeGrid& grid, const std::vector<std::string>& set);
 
 /// The numbers of a recipe, from its file in configs/recipes, which names its source and what differs. Of a grid
-/// (grid_of) one point is taken; a last, smaller batch counts by its items. Throws ConfigError for another name, and
-/// for a file that is no recipe.
+/// (grid_of) one point is taken; a last, smaller batch counts by its items. Throws ConfigError for another name, for a
+/// file that is no recipe, and for a name that is that of another file of configs/recipes here, too.
 Recipe recipe_of(const RecipeQuestion& asked);
 
 }  // namespace cloze

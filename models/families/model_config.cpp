@@ -105,13 +105,28 @@ std::string architectures_of(const ModelConfig& model) {
   if (as<TwoStreamConfig>(model)) return "two_stream";
   return as<EncoderDecoderConfig>(model) ? "encoder_decoder, encoder or decoder" : "encoder or decoder";
 }
+namespace {
+
+/// Calls `visit` with the defaults of each family.
+template <class Visit>
+void each_family(const Visit& visit) {
+  const auto each = [&]<class... Families>(const std::variant<Families...>*) { (visit(Families{}), ...); };
+  each(static_cast<const ModelFamily*>(nullptr));
+}
+
+}  // namespace
+
+std::vector<std::string> model_kinds() {
+  std::vector<std::string> kinds;
+  each_family([&](const auto& model) { kinds.emplace_back(model.kind); });
+  return kinds;
+}
+
 std::string families_that(bool (BackboneConfig::*have)() const) {
   std::vector<std::string> kinds;
-  const auto add = [&](const auto& model) {
+  each_family([&](const auto& model) {
     if ((model.*have)()) kinds.emplace_back(model.kind);
-  };
-  const auto each = [&]<class... Families>(const std::variant<Families...>*) { (add(Families{}), ...); };
-  each(static_cast<const ModelFamily*>(nullptr));
+  });
   return listed(kinds, "or");
 }
 

@@ -2,6 +2,7 @@
 // A config's model: one of the families, and what is asked of whichever it is.
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/config/boxed.h"
 #include "core/config/config_rule.h"
@@ -62,6 +63,8 @@ bool has_architecture(const ModelConfig& model, Architecture architecture);
 Architecture default_architecture(const ModelConfig& model);
 /// The architectures that a family supports, for messages.
 std::string architectures_of(const ModelConfig& model);
+/// The kinds of all families: `bert`, `roberta`, ...
+std::vector<std::string> model_kinds();
 /// The families whose defaults have a property, for messages: `gpt2, t5 or bart`.
 std::string families_that(bool (BackboneConfig::*have)() const);
 

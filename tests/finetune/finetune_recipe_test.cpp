@@ -212,6 +212,9 @@ TEST_CASE("what is wrong with a recipe is said with its place, in cases that do 
   write("case", "epochs: 3\ncases:\n  - {tasks: sst2, set: {optimizer.betta2: 0.9}}\n");
   write("mine", "epochs: 7\n");
   write("google-bert", "epochs: 7\n");
+  write("kinds", "cases:\n  - {kinds: [clasification], set: {epochs: 9}}\n");
+  write("models", "models: [brt]\n");
+  write("tasks", "cases:\n  - {tasks: [sst-2, sst2, mine], set: {epochs: 9}}\n");
   const auto says = [](const std::string& like, const std::string& sentence) {
     CHECK_THROWS_WITH(recipe_of({.like = like}), Catch::Contains(sentence));
   };
@@ -219,5 +222,15 @@ TEST_CASE("what is wrong with a recipe is said with its place, in cases that do 
   says("value", "value.yaml:1:16: 'learning_rate' must be a number, not 'fast'");
   says("case", "case.yaml:3:25: unknown key 'optimizer.betta2'; did you mean 'optimizer.beta2'?");
   CHECK(recipe_of({.like = "mine"}).config.train.budget.epochs == 7);
-  CHECK(recipe_of({.like = "google-bert"}).config.train.budget.epochs == 3);  // that of the program
+  CHECK(recipe_of({.like = "configs/recipes/google-bert.yaml"}).config.train.budget.epochs == 7);
+  says("google-bert",
+       "configs/recipes/google-bert.yaml: has the name of a recipe that comes with the program; name it by its path");
+  says("kinds", "kinds.yaml:2:14: 'cases.0.kinds.1' is 'clasification', must be one of classification, ");
+  says("models", "models.yaml:1:10: 'models.1' is 'brt', must be one of bert, ");
+  const auto notes = recipe_of({.like = "tasks"}).notes;
+  REQUIRE(notes.size() == 1);
+  CHECK_THAT(notes[0],
+             Catch::Contains("tasks.yaml: a case is for 'sst-2', which is no ready task; did you mean 'sst2'?"));
+  CHECK(recipe_of({.like = "tasks", .task = "sst-2"}).notes.empty());
+  CHECK(recipe_of({.like = "xlnet"}).notes.empty());
 }
