@@ -1,6 +1,8 @@
 #include "cli/command.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
+#include "core/config/leaf_overrides.h"
+#include "finetune/finetune_config.h"
 
 namespace cloze {
 
@@ -72,6 +74,8 @@ void add_babylm_finetune(CLI::App& babylm, Globals& globals) {
       "What is interrupted goes on with the same command.");
   verb->callback([command, &globals] {
     check_run_path(command->run);
+    command->set = leaf_overrides(command->set);
+    refuse_unused(command->set);
     globals.exit_code = run_engine(*command);
   });
 }

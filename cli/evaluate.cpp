@@ -120,8 +120,8 @@ void print_task_figures(const TaskFiguresCommand& c) {
   check_task_figures(c);
   if (!c.out.empty()) check_output_file("--confusion", c.out);
   const auto named = task_file(c.task);
-  const auto task =
-      open_task(named.empty() ? c.task : named, {.skip_bad = c.skip_bad, .may_lack_train = c.part != "train"});
+  const auto task = open_task(named.empty() ? config_file(c.task, Declared::task) : named,
+                              {.skip_bad = c.skip_bad, .may_lack_train = c.part != "train"});
   const auto kind = task.config.kind;
   require<ConfigError>(c.no_answer.empty() || kind->has_answers, "--no-answer: the task is ", name_of(kind),
                        ", and scores of no answer are of spans; leave it out");

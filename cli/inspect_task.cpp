@@ -79,10 +79,11 @@ void add_inspect_task(CLI::App& inspect) {
   verb->footer("Example:\n  cloze inspect task runs/wiki sst2.yaml --examples 5");
   verb->callback([=] {
     const auto reader = open_reader(*options);
-    const auto file = task_file(options->task);
+    auto file = task_file(options->task);
     if (file.empty()) check_task_name(options->task, /*is_task=*/true);
     check_task_file(file.empty() ? options->task : file);
-    const auto task = open_task(file.empty() ? options->task : file, {.skip_bad = options->skip_bad});
+    if (file.empty()) file = config_file(options->task, Declared::task);
+    const auto task = open_task(file, {.skip_bad = options->skip_bad});
     const TaskRowMaker maker(reader.tokenizer, reader.framing, row_options(task.config, task.labels));
     const auto found = inspect_task(task, maker, reader.order, options->examples);
     if (options->json)

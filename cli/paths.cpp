@@ -430,7 +430,11 @@ std::string config_file(const std::string& path, Declared own) {
   const bool is_value = path.find('=') != std::string::npos;
   require<ConfigError>(!is_value, path, ": no such file; a value is set after the config, by --set ", path);
   const auto near = near_config(path);
-  fail<ConfigError>(path, ": no such file", near.empty() ? "; name a YAML config" + place_of_configs() : near);
+  fail<ConfigError>(path, ": no such file",
+                    !near.empty()            ? near
+                    : own == Declared::task  ? ", and no ready task; name a task file, TASK.yaml, or a ready task, sst2"
+                    : own == Declared::study ? "; name the YAML file of a study"
+                                             : "; name a YAML config" + place_of_configs());
 }
 
 std::string study_file(const std::string& path) {

@@ -88,7 +88,7 @@ class StageCosts {
   /// The costs of a fine-tuning of each arm on each task; none as above.
   const std::vector<FinetuningCost>& of_finetunings() {
     if (!costs_.empty() || !has_tokens(stages_.compared())) return costs_;
-    costs_ = finetuning_costs(stages_.compared(), prober_);
+    costs_ = placed(stages_.compared().study.tasks, [&] { return finetuning_costs(stages_.compared(), prober_); });
     erase_progress();
     return costs_;
   }

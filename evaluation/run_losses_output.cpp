@@ -36,6 +36,13 @@ void print_evaluation(const std::vector<EvaluatedRun>& runs) {
   print_text(concat(text, " (seed ", evaluation.seed, ")\n"));
 }
 
+/// The name of a source; of a long one its end.
+std::string source_cell(const std::string& name) {
+  constexpr size_t most = 32;
+  const auto width = width_of(name);
+  return width > most ? "…" + name.substr(cut(name, width - most + 1).size()) : name;
+}
+
 /// A table of losses, whose last columns are there where a loss has them.
 class LossTable {
  public:
@@ -60,7 +67,7 @@ class LossTable {
     constexpr size_t most = 20;
     for (size_t s = 0; s < std::min(most, part.sources.size()); ++s) {
       const auto& source = part.sources[s];
-      add(indent + source.name, source, difference_of(s));
+      add(indent + source_cell(source.name), source, difference_of(s));
       add_extent(source);
     }
     if (part.sources.size() <= most) return;

@@ -96,7 +96,7 @@ constexpr UnusedKey unused_keys[] = {
     {"model.initializer", of_weights},
     {"init.from", "the run is named before the task: cloze finetune RUN TASK.yaml"},
     {"data.tokens", "the rows are made of the files of the task, task.data.train and others"},
-    {"data.max_seq_length", "the rows are as long as task.max_length cuts them; set that"},
+    {"data.max_seq_length", "`cloze finetune` cuts the rows to task.max_length as it makes a run; set that there"},
     {"data.packing", of_task},
     {"data.short_seq_prob", of_task},
     {"train.seeds.masking", "nothing is masked"},

@@ -8,7 +8,6 @@
 #include "core/file.h"
 #include "core/spelling.h"
 #include "core/text.h"
-#include "models/families/model_config.h"
 #include "run/config/load_config.h"
 #include "tasks/kinds/kind.h"
 
@@ -75,8 +74,8 @@ std::string file_of_recipe(const std::string& like) {
                       listed(recipe_names()), "; one of your own is named by its file, MINE.yaml");
   }
   const auto own = "configs/recipes/" + like + ".yaml";
-  const bool is_other = std::filesystem::is_regular_file(own, ignored) &&
-                        read_text(own, largest) != read_text(found->second, largest);
+  const bool is_other =
+      std::filesystem::is_regular_file(own, ignored) && read_text(own, largest) != read_text(found->second, largest);
   require<ConfigError>(!is_other, own, ": has the name of a recipe that comes with the program; name it by its path, ",
                        "--like ", own, ", or give it another name");
   return found->second;

@@ -141,7 +141,7 @@ std::string tasks_folder() {
 }
 
 TaskConfig read_task_config(const std::string& file, const std::vector<std::string>& overrides) {
-  const auto tree = ConfigTree::load(file, overrides);
+  const auto tree = ConfigTree::load(file, overrides, "task.");
   auto config = decode<TaskConfig>(tree);
   for (auto& [written, node] : config.labels.items) written = without_white_space_around(written);
   for (auto& label : config.data.skip_labels) label = without_white_space_around(label);

@@ -164,8 +164,8 @@ void lay_over(ConfigNode& root, const std::string& path, ConfigNode value) {
   }
 }
 
-void apply_override(ConfigNode& root, const std::string& assignment) {
-  const std::string where = "--set " + shortened(assignment);
+void apply_override(ConfigNode& root, const std::string& assignment, const std::string& of = "") {
+  const std::string where = "--set " + shortened(of + assignment);
   const auto equals = assignment.find('=');
   const auto path = assignment.substr(0, equals);
   require<ConfigError>(equals != std::string::npos && equals > 0 && path.front() != '.' && path.back() != '.' &&
@@ -197,11 +197,11 @@ const ConfigNode* ConfigNode::find(const std::string& key) const {
   return nullptr;
 }
 
-ConfigTree ConfigTree::load(const std::string& path, const std::vector<std::string>& overrides) {
+ConfigTree ConfigTree::load(const std::string& path, const std::vector<std::string>& overrides, const std::string& of) {
   ConfigTree tree;
   int files = 0;
   tree.root_ = load_file(path, {}, files);
-  for (const auto& assignment : overrides) apply_override(tree.root_, assignment);
+  for (const auto& assignment : overrides) apply_override(tree.root_, assignment, of);
   return tree;
 }
 

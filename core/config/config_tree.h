@@ -27,9 +27,10 @@ struct AnyKeys {
 
 class ConfigTree {
  public:
-  /// Reads a YAML file, the files of its `base:`, and overrides `a.b=c`. Throws ConfigError with the location and the
-  /// remedy.
-  static ConfigTree load(const std::string& path, const std::vector<std::string>& overrides = {});
+  /// Reads a YAML file, the files of its `base:`, and overrides `a.b=c`, which messages call `--set {of}a.b=c`. Throws
+  /// ConfigError with the location and the remedy.
+  static ConfigTree load(const std::string& path, const std::vector<std::string>& overrides = {},
+                         const std::string& of = "");
   /// Reads a YAML file alone: `base` is a key like any other.
   static ConfigTree load_alone(const std::string& path);
   /// The same for a text; messages use `name` as the file name.

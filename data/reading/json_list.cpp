@@ -12,9 +12,9 @@ constexpr std::string_view json_white_space = " \t\r\n";
 
 bool begins_as_json_list(std::string_view begin) {
   if (begin.starts_with("\xEF\xBB\xBF")) begin.remove_prefix(3);
-  for (const char expected : {'[', '{', '"'}) {
+  for (const std::string_view expected : {"[", "{", "\"}"}) {
     begin.remove_prefix(std::min(begin.find_first_not_of(json_white_space), begin.size()));
-    if (!begin.starts_with(expected)) return false;
+    if (begin.empty() || expected.find(begin[0]) == expected.npos) return false;
     begin.remove_prefix(1);
   }
   return true;

@@ -6,7 +6,7 @@
 
 namespace cloze {
 
-/// Whether a file begins as a list of objects: `[{"`, with or without white space.
+/// Whether a file begins as a list of objects: `[{"` or `[{}`, with or without white space.
 bool begins_as_json_list(std::string_view begin);
 
 /// Makes JSON lines of a list, part by part and byte by byte: commas between its objects end lines, and its brackets

@@ -11,6 +11,7 @@
 #include "core/file.h"
 #include "core/fingerprint.h"
 #include "core/log.h"
+#include "core/spelling.h"
 #include "core/text.h"
 #include "finetune/finetune_config.h"
 #include "finetune/finetune_recipe.h"
@@ -197,6 +198,17 @@ std::vector<std::string> task_overrides(const FinetuningTerms& terms) {
   return found;
 }
 
+std::string with_places(std::string message, const StudyTasksConfig& tasks) {
+  for (const auto& [key, node] : tasks.set.items)
+    each_leaf(key, node, [&](const std::string& path, const ConfigNode& value) {
+      replace_all(message, "--set " + shortened(path + "=" + one_line(value)),
+                  concat(value.key_where, ": tasks.set ", path));
+    });
+  for (const auto& [key, values] : tasks.tune.items)
+    replace_all(message, "--set " + key, concat(values.key_where, ": tasks.tune ", key));
+  return message;
+}
+
 FinetuningTerms finetuning_terms(const StudyTasksConfig& tasks, const std::string& study_file) {
   FinetuningTerms terms{.seeds = tasks.seeds, .like = tasks.like};
   for (const auto& file : tasks.files) {
@@ -216,10 +228,10 @@ FinetuningTerms finetuning_terms(const StudyTasksConfig& tasks, const std::strin
       refuse_seed(path, value);
       terms.set.push_back(path + "=" + one_line(value));
     });
-  refuse_unused(terms.set);
+  placed(tasks, [&] { refuse_unused(terms.set); });
   for (const auto& [key, values] : tasks.tune.items) {
     refuse_seed(key, values);
-    refuse_unused({key});
+    placed(tasks, [&] { refuse_unused({key}); });
     require<ConfigError>(!key.starts_with("task."), values.key_where, ": tasks.tune '", key,
                          "' is a key of the task, whose figures would be others; tune keys of the run, such as "
                          "optimizer.learning_rate");
@@ -259,7 +271,7 @@ PlannedRun finetuning_after(const Plan& trained, const PlannedRun& run, const St
 
 Plan task_plan(const Plan& trained, const TaskTuning* tuning) {
   const auto terms = finetuning_terms(trained.study.tasks, trained.file);
-  const auto tasks = tasks_of(terms);
+  const auto tasks = placed(trained.study.tasks, [&] { return tasks_of(terms); });
   auto plan = finetuning_stage(trained, "tasks", "tasks");
   const auto each = [&](const auto& use) {
     for (const auto& task : tasks)
@@ -285,7 +297,7 @@ Plan task_tuning_plan(const Plan& trained) {
   const auto& of_study = trained.study.tasks;
   const auto combinations = searched_arms({Arm{}}, of_study.tune, "tasks.tune");
   const auto terms = finetuning_terms(of_study, trained.file);
-  const auto tasks = tasks_of(terms);
+  const auto tasks = placed(of_study, [&] { return tasks_of(terms); });
   auto plan = finetuning_stage(trained, "task-tuning", "task tuning");
   const auto each = [&](const auto& use) {
     for (const auto& task : tasks)

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "study/plan/plan.h"
 #include "study/plan/probe.h"
 
@@ -26,6 +27,18 @@ std::vector<std::string> task_overrides(const FinetuningTerms& terms);
 /// The terms of a study. Throws ConfigError for keys that the study itself sets, and for keys of the task file among
 /// those of a search.
 FinetuningTerms finetuning_terms(const StudyTasksConfig& tasks, const std::string& study_file);
+
+/// A message about overrides of fine-tunings with the places where the study says them, `study.yaml:9:8: tasks.set KEY`
+/// for `--set KEY=VALUE`.
+std::string with_places(std::string message, const StudyTasksConfig& tasks);
+
+/// Calls `make`, whose ConfigErrors have these places.
+template <class Make>
+auto placed(const StudyTasksConfig& tasks, const Make& make) try {
+  return make();
+} catch (const ConfigError& error) {
+  throw ConfigError(with_places(error.what(), tasks));
+}
 
 /// The plan of the fine-tunings of the runs of a study. Its arms are arms times tasks times seeds of the fine-tuning,
 /// `wide, sst2.1`, and its seeds those of the runs. Throws ConfigError for a task file with mistakes, for one whose

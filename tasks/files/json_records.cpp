@@ -137,7 +137,10 @@ class JsonRecords final : public RecordReader {
     std::vector<std::string> keys;
     for (const auto& [key, value] : object_.items()) keys.push_back(key);
     const auto near = did_you_mean(name, keys);
-    return concat(": has no '", shortened(name), "'", near.empty() ? "; it has " + shortened(listed(keys)) : near);
+    return concat(": has no '", shortened(name), "'",
+                  keys.empty()   ? ", for its object is empty; remove it"
+                  : near.empty() ? "; it has " + shortened(listed(keys))
+                                 : near);
   }
 
   void fill_list(const json& list, const std::string& name, Cell& cell) {

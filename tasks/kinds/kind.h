@@ -86,7 +86,8 @@ struct TaskKindRules : TaskKindFacts {
   /// What is right, of its form, fits the item and so many labels.
   virtual bool gold_fits(const TaskItem& item, int64_t labels) const;
   /// Why nothing that is predicted for a part can be judged, `60 of 60 labels are none that the training part has`;
-  /// empty: it can. As usual, most labels are such as the training part lacks. `train`: none where there is no training part.
+  /// empty: it can. As usual, most labels are such as the training part lacks. `train`: none where there is no training
+  /// part.
   virtual std::string unjudged(const std::vector<TaskItem>& items, const std::vector<TaskItem>& train) const;
 
   // Rows.

@@ -281,6 +281,10 @@ TEST_CASE("the held-out loss of a source is that of its text alone, and those of
     const auto loss = [&](int r) { return both[r]["held_out"]["clm"]["sources"][source]["loss"].get<double>(); };
     CHECK(gaps[source]["mean"].get<double>() == Approx(loss(1) - loss(0)).margin(1e-9));
   }
+  const auto long_names =
+      text("v/of_a_folder_with_a_long_name/en.txt", "cat", 3) + " " + text("v/German.txt", "Hund", 3);
+  const auto cut = cloze("evaluate " + run + " --text " + long_names).text;
+  CHECK_THAT(cut, Catch::Contains("  …_folder_with_a_long_name/en.txt  ") && Catch::Contains("  German.txt  "));
   CHECK_THAT(cloze("evaluate " + run + " " + other).text, Catch::Contains("    en.txt") &&
                                                               Catch::Contains("    de.txt") &&
                                                               Catch::Contains("  documents  bits/byte  "));

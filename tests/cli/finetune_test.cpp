@@ -750,8 +750,8 @@ TEST_CASE("what fine-tuning and its runs cannot do is refused in a sentence", "[
   check_refused("finetune " + base + " " + w.task + " --set train.batchsize=3 --run " + (w.dir / "a"), 2,
                 "did you mean 'train.batch_size'?");
   check_refused("finetune " + base + " " + w.task + " --set data.max_seq_length=32 --run " + (w.dir / "a"), 2,
-                "--set data.max_seq_length=32: changes nothing of a fine-tuning: the rows are as long as "
-                "task.max_length cuts them; set that");
+                "--set data.max_seq_length=32: changes nothing of a fine-tuning: `cloze finetune` cuts the rows to "
+                "task.max_length as it makes a run; set that there");
   const auto tried = "finetune " + base + " " + w.task + " --run " + (w.dir / "a") + " ";
   check_refused(tried + "--set 'data={max_seq_length: 32}'", 2,
                 "--set data.max_seq_length=32: changes nothing of a fine-tuning");

@@ -197,6 +197,9 @@ TEST_CASE("JSON lines that lack a key, or have another value there, are refused 
   CHECK_THAT(fault("{\"text\": \"a\", \"label\": null}"), Contains("t.jsonl:1: train has an item whose label is null"));
   CHECK_THAT(fault("{\"text\": \"a\", \"label\": NaN}"), Contains("t.jsonl:1: not a JSON object"));
   CHECK_THAT(fault("{\"text\": \"a\\u0000\", \"label\": 1}"), Contains("the text contains a NUL"));
+  CHECK(fault("{}") == "t.jsonl:1: has no 'text', for its object is empty; remove it");
+  CHECK(part_fault(task_with("classification", "t.json", "text: text, label: label"), "[{}]\n", "t.json") ==
+        "t.json: object 1: has no 'text', for its object is empty; remove it");
   const auto nested = task_with("classification", "t.jsonl", "each: a.b, text: a.b.c, label: d");
   CHECK_THAT(part_fault(nested, "{\"a\": {}}\n", "t.jsonl"),
              Contains("has nothing at 'a.b', the path of `each`; it lacks 'b'"));

@@ -123,9 +123,10 @@ TEST_CASE("of two columns without names the first one names the items where it h
   };
   CHECK(notes("0\t1\n1\t0\n2\t1\n").empty());
   REQUIRE(notes("2\t0\n1\t1\n0\t1\n").size() == 1);
-  CHECK_THAT(notes("2\t0\n1\t1\n0\t1\n")[0],
-             Contains("p.tsv: its first column names the items, in another order than theirs, and each line is read for "
-                      "the item that it names"));
+  CHECK_THAT(
+      notes("2\t0\n1\t1\n0\t1\n")[0],
+      Contains("p.tsv: its first column names the items, in another order than theirs, and each line is read for "
+               "the item that it names"));
 }
 
 TEST_CASE("an answer that is no label is a wrong prediction, and said") {

@@ -64,8 +64,8 @@ TEST_CASE("figures of answers have the same names for all parts, also where ques
   dir.write("all.jsonl", answered);
   dir.write("some.jsonl", answered + without);
   const auto names = [&](const std::string& train, const std::string& valid, const std::string& test) {
-    const auto task = dir.open("task: t\nkind: spans\ndata: {train: " + train + ", valid: " + valid + ", test: " + test +
-                               ", text: question, second: context, answers: answers}");
+    const auto task = dir.open("task: t\nkind: spans\ndata: {train: " + train + ", valid: " + valid +
+                               ", test: " + test + ", text: question, second: context, answers: answers}");
     const auto tokenizer = small_wordpiece(dir);
     prepare_task(task, tokenizer, framing_of(tokenizer), dir / "rows");
     const auto prepared = open_prepared_task(dir / "rows").task;
