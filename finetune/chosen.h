@@ -1,6 +1,7 @@
 #pragma once
-// What a fine-tuning chooses on the valid part besides its best step.
+// What a fine-tuning chooses and finds on the valid part besides its best step.
 #include <cstdint>
+#include <optional>
 
 #include "core/json_fields.h"
 #include "run/run.h"
@@ -11,11 +12,14 @@ namespace cloze {
 struct ChosenOnValid {
   double no_answer_threshold = 0;  ///< of spans; 0: none was chosen
   int64_t probed_layer = -1;       ///< of probes of several layers: the best one; -1: there was none
+  /// The figure is better than that of the floor by more than its interval; none: an earlier version did not say.
+  std::optional<bool> learned{};
 };
 template <class V>
 void describe(V& v, ChosenOnValid& c) {
   v.or_else("no_answer_threshold", c.no_answer_threshold, 0);
   v.or_else("probed_layer", c.probed_layer, -1);
+  v.maybe("learned", c.learned);
 }
 
 /// Those of a checkpoint.

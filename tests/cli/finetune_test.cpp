@@ -135,6 +135,35 @@ TEST_CASE("predict gives no figures of a part whose answers are held back", "[cl
   CHECK_THAT(predicted("3"), Catch::Contains("the items have labels"));
 }
 
+TEST_CASE("a figure that is no share is better than its floor by more than its interval, or nothing was learned",
+          "[cli][tasks]") {
+  auto& w = task_world();
+  std::string lines;
+  for (int i = 0; i < 24; ++i)
+    lines += R"({"text": "The cat sat )" + std::to_string(i) + R"(", "value": )" + std::to_string(i * i % 7) +
+             R"(, "label": ")" + (i * i % 7 > 3 ? "high" : "low") + "\"}\n";
+  w.dir.write("chance.jsonl", lines);
+  const auto learned = [&](const std::string& kind, const std::string& label, const std::string& metric) {
+    const auto task = w.dir.write(metric + ".yaml",
+                                  "task: chance\nkind: " + kind + "\nmetric: " + metric +
+                                      "\ndata: {train: chance.jsonl, valid: chance.jsonl, test: chance.jsonl, text: "
+                                      "text, label: " +
+                                      label + "}\n");
+    const auto tuned = cloze("finetune " + world().run + " " + task + " --run " + (w.dir / metric) +
+                             " --set optimizer.learning_rate=0 --set train.budget.steps=1");
+    INFO(tuned.text);
+    REQUIRE(tuned.code == 0);
+    const auto said = json::parse(read_file(w.dir / metric + "/summary.json"))["task"];
+    CHECK(said["learned"].get<bool>() == (tuned.text.find("did not learn: its " + metric) == std::string::npos));
+    CHECK(json::parse(read_file(w.dir / metric + "/step-00000001/state.json"))["learned"] == said["learned"]);
+    return said["learned"].get<bool>();
+  };
+  CHECK_FALSE(learned("regression", "value", "pearson"));
+  CHECK_FALSE(learned("regression", "value", "spearman"));
+  CHECK_FALSE(learned("classification", "label", "f1_macro"));
+  CHECK_FALSE(learned("classification", "label", "mcc"));
+}
+
 TEST_CASE("keys of the task file, and their overrides, are in the run", "[cli][tasks]") {
   auto& w = task_world();
   const auto run = w.dir / "weighted";

@@ -105,7 +105,9 @@ void TaskTest::finish(Training& training) {
   training.stepper->end();  // the last checkpoint is saved, and the best one needs the memory
   training.network.reset();
   const auto best = open_run(training.options.run);
-  const auto task = judged_task(config.data.tokens, config.objectives, chosen_on_valid(best.state).no_answer_threshold);
+  const auto chosen = chosen_on_valid(best.state);
+  learned_ = chosen.learned;
+  const auto task = judged_task(config.data.tokens, config.objectives, chosen.no_answer_threshold);
   const auto part = read_prepared_part(config.data.tokens, "test");
   const auto* probes = probes_of(*best.network);
   const auto of_probes = probes ? judge_probes(*best.network, task, part, test_resamples) : std::vector<JudgedPart>();
@@ -135,6 +137,7 @@ void TaskTest::conclude(const Training& training, PretrainReport& report) {
     task["layer"] = layers_->points.at(layers_->best).layer;
     task["layers"] = to_json(*layers_);
   }
+  if (learned_) task["learned"] = *learned_;
   if (result_) {
     report.suites.push_back(*result_);
     task["test"] = to_json(report.suites)[result_->suite];

@@ -21,6 +21,7 @@ class TaskTest final : public Callback {
 
  private:
   std::optional<SuiteResult> result_{};  ///< the figures of the test part; none before the end
+  std::optional<bool> learned_{};        ///< by the best checkpoint; none: it does not say
   std::string predictions_{};            ///< the content of predictions.jsonl
   std::optional<LayerCurve> layers_{};   ///< of several probes
 };

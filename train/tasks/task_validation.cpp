@@ -5,7 +5,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "core/report/significance.h"
 #include "run/config/evaluation_protocol.h"
 #include "run/config/objective_short_form.h"
 #include "tasks/figures/floors.h"
@@ -71,7 +70,6 @@ TaskValidation::TaskValidation(const RunConfig& config)
   require<ConfigError>(figure_of(floor, metric_) != nullptr, "task.metric is ", metric_, ", and ", name_,
                        " has no such figure; leave it as `cloze finetune` makes it");
   floor_ = cost_of(floor, metric_);
-  if (const auto* figure = figure_of(floor, metric_); figure->low) items_ = figure->count;
   floor_name_ = name_of_floor(kind, Floor::constant);
 }
 
@@ -79,6 +77,7 @@ void TaskValidation::judge(Network& network) {
   auto judged = probes_of(network) ? judge_best_probe(network) : judge_head(network);
   chosen_.no_answer_threshold = task_.setting.no_answer_threshold;
   cost_ = cost_of(judged.figures, metric_);
+  chosen_.learned = std::isfinite(cost_) && beats_floor(judged);
   result_ = suite_result_of(name_ + "-valid", metric_, judged);
   auto loss = held_out_of(task_, valid_.items, judged, loss_name_);
   if (judged.figures.figures.empty()) {
@@ -125,18 +124,22 @@ std::string TaskValidation::text() const {
 
 void TaskValidation::add_to(nlohmann::json& row) const { row["suites"] = to_json(std::vector{result_}); }
 
-/// Whether a step of this cost predicts better than the majority class, the mean, `O`, or no answer of the valid part:
-/// where the figure is a share of items, by more than its interval.
-bool TaskValidation::learned(double cost) const {
-  if (!std::isfinite(cost) || cost >= floor_) return false;
-  return items_ == 0 || wilson(-cost * static_cast<double>(items_), items_).low > -floor_;
+/// Whether the figure is better than that of the majority class, the mean, `O`, or no answer of the valid part by more
+/// than its interval, where it has one. Where these have none, as a constant has no correlation, it is 0.
+bool TaskValidation::beats_floor(const JudgedPart& judged) const {
+  constexpr int64_t resamples = 1000;
+  auto figure = *figure_of(judged.figures, metric_);
+  if (!figure.low)
+    figure = *figure_of(figures_of_predictions(task_, valid_.items, judged.predictions, resamples), metric_);
+  const double floor = std::isnan(floor_) ? 0 : is_error(metric_) ? floor_ : -floor_;
+  return is_error(metric_) ? figure.high.value_or(*figure.value) < floor : figure.low.value_or(*figure.value) > floor;
 }
 
 void TaskValidation::conclude(double best_cost, PretrainReport& report) const {
   report.task = {{"metric", metric_},
                  {"best", value_of(best_cost, metric_)},
                  {"floor", {{"name", floor_name_}, {"value", value_of(floor_, metric_)}}},
-                 {"learned", learned(best_cost)}};
+                 {"learned", std::isfinite(best_cost) && !(best_cost >= floor_)}};
 }
 
 }  // namespace cloze

@@ -38,13 +38,14 @@ class TaskValidation final : public Validation {
   nlohmann::json chosen() const override { return chosen_; }
   /// False: a network that is too sure of a part that it does not know can have learned the task.
   bool shows_divergence() const override { return false; }
-  /// What the best figure and that of the floor are: {"metric", "best", "floor", "learned"}.
+  /// What the best figure and that of the floor are: {"metric", "best", "floor", "learned"}, the last by their values
+  /// alone.
   void conclude(double best_cost, PretrainReport& report) const override;
 
  private:
   JudgedPart judge_head(Network& network);
   JudgedPart judge_best_probe(Network& network);
-  bool learned(double cost) const;
+  bool beats_floor(const JudgedPart& judged) const;
 
   JudgedTask task_;
   PreparedPart valid_;
@@ -52,7 +53,6 @@ class TaskValidation final : public Validation {
   ChosenOnValid chosen_{};
   std::string name_, metric_, loss_name_;
   double floor_ = 0, cost_ = 0;  ///< costs; NaN: undefined
-  int64_t items_ = 0;            ///< of which the figure is a share; 0: it is none
   std::string floor_name_{};
   SuiteResult result_{};  ///< `NAME-valid`, and its figures
 };
