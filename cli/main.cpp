@@ -272,6 +272,11 @@ int code_after_output(int code) {
 }  // namespace
 
 #ifdef CLOZE_TCMALLOC
+/// Writes what tcmalloc says; null in a build of it that keeps this to itself.
+namespace tcmalloc {
+[[gnu::weak, gnu::visibility("default")]] extern void (*log_message_writer)(const char* text, int size);
+}
+
 /// As tcmalloc's, and where there is no memory for so little as objects of oneDNN, which it writes to without a look,
 /// the end with a sentence. Who asks for the memory of a tensor looks.
 extern "C" [[gnu::visibility("default")]] int posix_memalign(void** found, size_t alignment, size_t size) noexcept {
@@ -288,6 +293,8 @@ int main(int argc, char** argv) {
 #ifdef CLOZE_TCMALLOC
   if (!std::getenv("TCMALLOC_RELEASE_RATE"))
     MallocExtension::instance()->SetMemoryReleaseRate(0);  // memory of a step is reused by the next: no page faults
+  if (&tcmalloc::log_message_writer != nullptr)
+    tcmalloc::log_message_writer = [](const char*, int) {};  // that memory has ended is said in a sentence
   tc_set_new_mode(1);  // malloc without memory throws, where glibc would abort for data of threads
 #endif
   install_interrupt_handlers();

@@ -15,7 +15,7 @@ bool has_library() { return std::filesystem::exists(BINARY_DIR "/libscarce.so");
 /// A whole answer, or one sentence of an error.
 void check_manners(const Answer& answer) {
   CHECK((answer.code == 0 || answer.code == 1));
-  for (const std::string sign : {"terminate called", "libgomp", "This is a bug", "what():", "frame #"})
+  for (const std::string sign : {"terminate called", "libgomp", "tcmalloc", "This is a bug", "what():", "frame #"})
     CHECK_THAT(answer.text, !Catch::Contains(sign));
   if (answer.code == 1) CHECK_THAT(answer.text, Catch::Contains("cloze: error: "));
 }
