@@ -19,6 +19,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Refuses tables that other programs write as JSON lines.
+void refuse_binary_table(const std::string& file) {
+  for (const auto& [ending, reader] :
+       {std::pair(".parquet", "read_parquet"), std::pair(".feather", "read_feather"), std::pair(".xlsx", "read_excel"),
+        std::pair(".xls", "read_excel"), std::pair(".ods", "read_excel")})
+    require<ConfigError>(!file.ends_with(ending), file, ": is a table of another program, which tasks do not read; ",
+                         "pandas writes it as JSON lines: ", reader, "(FILE).to_json(\"items.jsonl\", ",
+                         "orient=\"records\", lines=True)");
+}
+
 /// The form of a file: the one that is said, else by its name.
 TaskFormat format_of(const TaskConfig& config, const std::string& file) {
   using enum TaskFormat;
@@ -35,6 +45,7 @@ TaskFormat format_of(const TaskConfig& config, const std::string& file) {
         std::pair(".conll", conll), std::pair(".bio", conll)})
     if (name.ends_with(ending)) return format;
   if (name.ends_with(".json")) return contains(config.kind->files.formats, squad) ? squad : jsonl;
+  refuse_binary_table(name);
   fail<ConfigError>(file, ": its name does not say how it is written; write `format`, one of ",
                     config_detail::rule_words(any_of<TaskFormat>()));
 }

@@ -59,7 +59,9 @@ class JsonRecords final : public RecordReader {
     object_ = parse_json_line(line, where());
     if (object_.is_object()) return false;
     const auto what = concat(where(), ": not a JSON object", json_line_fault(line));
-    require<DataError>(source_.skip_bad, what, "; JSON lines have one object per line");
+    const bool may_go_on = lines_.number == 1 && line == "{";
+    require<DataError>(source_.skip_bad, what, "; JSON lines have one object per line",
+                       may_go_on ? concat(": jq -c . ", lines_.name, " writes it so") : "");
     if (bad_.count++ == 0) bad_.first = what;
     return true;
   }
@@ -135,7 +137,13 @@ class JsonRecords final : public RecordReader {
 
   std::string no_key(const std::string& name) const {
     std::vector<std::string> keys;
-    for (const auto& [key, value] : object_.items()) keys.push_back(key);
+    for (const auto& [key, value] : object_.items()) {
+      keys.push_back(key);
+      const bool is_list_of_it = value.is_array() && !value.empty() && value[0].is_object() && value[0].contains(name);
+      if (is_list_of_it)
+        return concat(": has no '", shortened(name), "' but in the list '", shortened(key),
+                      "'; write `each: ", shortened(key), "`, and ", shortened(key), ".", shortened(name));
+    }
     const auto near = did_you_mean(name, keys);
     return concat(": has no '", shortened(name), "'",
                   keys.empty()   ? ", for its object is empty; remove it"
@@ -165,8 +173,12 @@ class JsonRecords final : public RecordReader {
     const bool is_answers = columns.contains("text") && columns["text"].is_array() &&
                             columns.contains("answer_start") && columns["answer_start"].is_array() &&
                             columns["text"].size() == columns["answer_start"].size();
-    require<DataError>(is_answers, where(), ": '", shortened(name),
-                       "' is an object; name a value inside of it: ", shortened(name), ".KEY");
+    require<DataError>(
+        is_answers, where(), ": '", shortened(name), "' is an object; ",
+        columns.contains("0")
+            ? "if this is a table by columns, pandas writes it by rows: to_json(FILE, orient=\"records\", "
+              "lines=True)"
+            : concat("name a value inside of it: ", shortened(name), ".KEY"));
     for (size_t i = 0; i < columns["text"].size(); ++i)
       fill_list(json::array({{{"text", columns["text"][i]}, {"answer_start", columns["answer_start"][i]}}}), name,
                 cell);

@@ -166,6 +166,10 @@ TEST_CASE("what is no text is refused", "[tasks]") {
   CHECK_THAT(part_fault(named_columns, "text\tlabel\n"), Contains("t.tsv: has no item for train; give it some"));
   CHECK_THAT(part_fault(task_with("classification", "t.dat", "text: 0, label: 1"), "a\tb\n", "t.dat"),
              Contains("t.dat: its name does not say how it is written; write `format`, one of auto, tsv"));
+  CHECK_THAT(
+      part_fault(task_with("classification", "t.parquet", "text: a, label: b"), "PAR1", "t.parquet"),
+      Contains("t.parquet: is a table of another program, which tasks do not read; pandas writes it as JSON lines: "
+               "read_parquet(FILE).to_json(\"items.jsonl\", orient=\"records\", lines=True)"));
 }
 
 TEST_CASE("a file of another form than its kind has is refused", "[tasks]") {
@@ -200,6 +204,12 @@ TEST_CASE("JSON lines that lack a key, or have another value there, are refused 
   CHECK(fault("{}") == "t.jsonl:1: has no 'text', for its object is empty; remove it");
   CHECK(part_fault(task_with("classification", "t.json", "text: text, label: label"), "[{}]\n", "t.json") ==
         "t.json: object 1: has no 'text', for its object is empty; remove it");
+  CHECK(fault("{\"train\": [{\"text\": \"a\"}]}") ==
+        "t.jsonl:1: has no 'text' but in the list 'train'; write `each: train`, and train.text");
+  CHECK_THAT(fault("{\"text\": {\"0\": \"a\"}, \"label\": {\"0\": 1}}"),
+             Contains("t.jsonl:1: 'text' is an object; if this is a table by columns, pandas writes it by rows"));
+  CHECK_THAT(fault("{\n\"text\": \"a\"}"),
+             Contains("JSON lines have one object per line: jq -c . ") && Contains("t.jsonl writes it so"));
   const auto nested = task_with("classification", "t.jsonl", "each: a.b, text: a.b.c, label: d");
   CHECK_THAT(part_fault(nested, "{\"a\": {}}\n", "t.jsonl"),
              Contains("has nothing at 'a.b', the path of `each`; it lacks 'b'"));
