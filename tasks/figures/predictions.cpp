@@ -225,7 +225,8 @@ void read_json_lines(Gathered& gathered, PredictionFile& file) {
 json json_of_file(const std::string& path) {
   const auto text = read_bytes(path, most_prediction_bytes);
   auto value = parse_json(text);
-  require<DataError>(value.is_object(), path, ": this is no JSON object of predictions", json_fault(text));
+  require<DataError>(value.is_object(), path, ": this is no JSON object of predictions", json_fault(text),
+                     value.is_array() ? "; write {ID: answer}, or an object a line in a .jsonl" : "");
   return value;
 }
 

@@ -141,7 +141,7 @@ TEST_CASE("a figure that is no share is better than its floor by more than its i
   std::string lines;
   for (int i = 0; i < 24; ++i)
     lines += R"({"text": "The cat sat )" + std::to_string(i) + R"(", "value": )" + std::to_string(i * i % 7) +
-             R"(, "label": ")" + (i * i % 7 > 3 ? "high" : "low") + "\"}\n";
+             R"(, "label": ")" + (i * i % 7 > 3 ? "rare" : "common") + "\"}\n";
   w.dir.write("chance.jsonl", lines);
   const auto learned = [&](const std::string& kind, const std::string& label, const std::string& metric) {
     const auto task = w.dir.write(metric + ".yaml",
@@ -162,6 +162,10 @@ TEST_CASE("a figure that is no share is better than its floor by more than its i
   CHECK_FALSE(learned("regression", "value", "spearman"));
   CHECK_FALSE(learned("classification", "label", "f1_macro"));
   CHECK_FALSE(learned("classification", "label", "mcc"));
+  CHECK_FALSE(learned("classification", "label", "f1"));
+  const auto floor = json::parse(read_file(w.dir / "f1/summary.json"))["task"]["floor"];
+  CHECK(floor["name"] == "always rare");
+  CHECK(floor["value"].get<double>() == Approx(2 * 7. / (24 + 7)));
 }
 
 TEST_CASE("keys of the task file, and their overrides, are in the run", "[cli][tasks]") {

@@ -129,6 +129,12 @@ TEST_CASE("of two columns without names the first one names the items where it h
                "the item that it names"));
 }
 
+TEST_CASE("a JSON list of predictions is refused with what is read") {
+  CHECK_THAT(
+      prediction_fault("p.json", "[1, 0, 1]"),
+      Contains("p.json: this is no JSON object of predictions; write {ID: answer}, or an object a line in a .jsonl"));
+}
+
 TEST_CASE("an answer that is no label is a wrong prediction, and said") {
   CHECK((labels_in("p.txt", "positive\nperhaps\n1\n") == std::vector<int64_t>{1, unknown_label, 1}));
   const TempDir folder;

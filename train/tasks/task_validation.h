@@ -46,6 +46,7 @@ class TaskValidation final : public Validation {
   JudgedPart judge_head(Network& network);
   JudgedPart judge_best_probe(Network& network);
   bool beats_floor(const JudgedPart& judged) const;
+  void raise_floor(std::vector<TaskPrediction> constant, const MetricOptions& options);
 
   JudgedTask task_;
   PreparedPart valid_;
