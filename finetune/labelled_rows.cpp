@@ -44,7 +44,7 @@ void add_text(Batch& batch, const BatchRows& rows, int64_t filler, const Labelle
 
 void add_global_tokens(Batch& batch, const BatchRows& rows, const LabelledSetting& in) {
   for (size_t r = 0; r < rows.size(); ++r) {
-    const auto range = row_kind_of(in.task).global_tokens(*rows[r]);
+    const auto range = in.kind->global_tokens(*rows[r]);
     if (!range) return;
     if (r == 0) batch.global_attention_mask = at::zeros_like(batch.input_ids, at::kBool);
     const auto before = padding_before(in, *rows[r], batch.input_ids.size(1));
@@ -60,13 +60,12 @@ class LabelledRows final : public RowMaker {
                bool drop_last)
       : in_(setting), rows_(std::move(rows)), batches_(step), order_(order) {
     require<DataError>(!rows_.empty(), "the task has no rows to train on; look at them with `cloze inspect task`");
-    const auto& kind = row_kind_of(in_.task);
     for (size_t r = 0; r < rows_.size(); ++r) {
       require<DataError>(!rows_[r].ids.empty(), "item ", rows_[r].item,
                          " of the task has a row without tokens; leave it out");
-      kind.check(rows_[r], in_.labels);
-      states_before_.push_back(states_before_.back() + kind.trained_states(rows_[r]));
-      const bool goes_on = kind.joins_rows() && r > 0 && rows_[r].item == rows_[r - 1].item;
+      in_.kind->check(rows_[r], in_.labels);
+      states_before_.push_back(states_before_.back() + in_.kind->trained_states(rows_[r]));
+      const bool goes_on = in_.kind->joins_rows() && r > 0 && rows_[r].item == rows_[r - 1].item;
       if (!goes_on) begins_.push_back(r);
     }
     examples_ = begins_.size();
@@ -165,8 +164,8 @@ class LabelledRows final : public RowMaker {
 
 LabelledSetting labelled_setting(const ModelConfig& model, const Objectives& objectives) {
   for (const auto& objective : objectives) {
-    LabelledSetting setting{.model = model};
-    if (const auto* terms = task_head_of(objective, &setting.task)) {
+    if (const auto* terms = task_head_of(objective)) {
+      LabelledSetting setting{.kind = &row_kind_of(*terms), .use = terms->use(), .model = model};
       setting.labels = static_cast<int64_t>(terms->labels.size());
       setting.segments = !is_of_babylm(terms->head);
       setting.pads_left = terms->head == HeadDesign::babylm_left;
@@ -197,10 +196,9 @@ Batch labelled_batch(const LabelledSetting& in, const BatchRows& rows, bool with
   add_text(batch, rows, model.pad_token_id, in);
   if (model.is_encoder_decoder()) batch.decoder_input_ids = shifted_right(batch.input_ids, in.model);
   const bool windows = std::holds_alternative<WindowAttention>(*model.attention);
-  const auto& kind = row_kind_of(in.task);
   if (windows) add_global_tokens(batch, rows, in);
-  kind.add_facts(batch, rows);
-  if (with_targets) kind.add_labels(batch, rows, in.labels);
+  in.kind->add_facts(batch, rows);
+  if (with_targets) in.kind->add_labels(batch, rows, in.labels);
   return batch;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 // Rows of a task as batches.
 #include "finetune/row_kinds.h"
-#include "finetune/task_kinds.h"
 #include "objectives/collator.h"
 #include "run/config/config.h"
 
@@ -9,7 +8,8 @@ namespace cloze {
 
 /// What batches of a task's rows are made for.
 struct LabelledSetting {
-  TaskKind task = TaskKind::classification;
+  const RowKind* kind = nullptr;
+  HeadUse use = HeadUse::texts;
   ModelConfig model;
   int64_t labels = 0;      ///< of the task; 0: it has none
   bool segments = true;    ///< of rows that have them

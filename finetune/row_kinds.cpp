@@ -18,6 +18,8 @@ Tensor of_each(const BatchRows& rows, const F& value) {
   return to_tensor(all);
 }
 
+int64_t label_of(const TaskRow& row) { return row.gold.label == unknown_label ? no_label : row.gold.label; }
+
 void check_label(const TaskRow& row, int64_t label, int64_t labels) {
   require<DataError>(label == no_label || (label >= 0 && label < labels), "item ", row.item,
                      " of the task has the label ", label, ", and its labels are 0 to ", labels - 1,
@@ -25,21 +27,21 @@ void check_label(const TaskRow& row, int64_t label, int64_t labels) {
 }
 
 struct ClassRows final : RowKind {
-  void check(const TaskRow& row, int64_t labels) const override { check_label(row, row.label, labels); }
+  void check(const TaskRow& row, int64_t labels) const override { check_label(row, label_of(row), labels); }
   void add_labels(Batch& batch, const BatchRows& rows, int64_t) const override {
-    batch.labels = of_each(rows, [](const TaskRow& row) { return row.label; });
+    batch.labels = of_each(rows, label_of);
   }
 };
 
 struct MultilabelRows final : RowKind {
   void check(const TaskRow& row, int64_t labels) const override {
-    require<DataError>(static_cast<int64_t>(row.labels.size()) == labels, "item ", row.item, " of the task has ",
-                       row.labels.size(), " entries for ", labels, " labels; give one for each");
+    require<DataError>(std::ssize(row.gold.labels) == labels, "item ", row.item, " of the task has ",
+                       row.gold.labels.size(), " entries for ", labels, " labels; give one for each");
   }
   void add_labels(Batch& batch, const BatchRows& rows, int64_t labels) const override {
     batch.targets = at::zeros({std::ssize(rows), labels}, at::kFloat);
     auto* to = batch.targets.data_ptr<float>();
-    for (const auto* row : rows) to = std::copy_n(row->labels.begin(), labels, to);
+    for (const auto* row : rows) to = std::copy_n(row->gold.labels.begin(), labels, to);
   }
 };
 
@@ -47,16 +49,16 @@ struct ValueRows final : RowKind {
   void add_labels(Batch& batch, const BatchRows& rows, int64_t) const override {
     batch.targets = at::zeros({std::ssize(rows), 1}, at::kFloat);
     auto* to = batch.targets.data_ptr<float>();
-    for (const auto* row : rows) *to++ = static_cast<float>(row->value);
+    for (const auto* row : rows) *to++ = static_cast<float>(row->gold.value);
   }
 };
 
 struct TagRows final : RowKind {
   void check(const TaskRow& row, int64_t labels) const override {
-    for (const auto label : row.labels) check_label(row, label, labels);
+    for (const auto label : row.gold.labels) check_label(row, label, labels);
   }
   int64_t trained_states(const TaskRow& row) const override {
-    return std::ssize(row.labels) - std::ranges::count(row.labels, no_label);
+    return std::ssize(row.gold.labels) - std::ranges::count(row.gold.labels, no_label);
   }
   int64_t states(const TaskRow& row) const override { return std::ssize(row.ids); }
   std::optional<TokenRange> global_tokens(const TaskRow&) const override { return {}; }
@@ -66,10 +68,10 @@ struct TagRows final : RowKind {
     const int64_t width = batch.input_ids.size(1);
     std::vector<int64_t> positions, labels;
     for (size_t r = 0; r < rows.size(); ++r)
-      for (size_t t = 0; t < rows[r]->labels.size(); ++t) {
-        if (rows[r]->labels[t] == no_label) continue;
+      for (size_t t = 0; t < rows[r]->gold.labels.size(); ++t) {
+        if (rows[r]->gold.labels[t] == no_label) continue;
         positions.push_back(static_cast<int64_t>(r) * width + static_cast<int64_t>(t));
-        labels.push_back(rows[r]->labels[t]);
+        labels.push_back(rows[r]->gold.labels[t]);
       }
     batch.positions = to_tensor(positions);
     batch.labels = to_tensor(labels);
@@ -82,9 +84,11 @@ struct SpanRows final : RowKind {
     batch.context_begin = of_each(rows, [](const TaskRow& row) { return row.second_begin; });
   }
   void add_labels(Batch& batch, const BatchRows& rows, int64_t) const override {
-    batch.labels = at::stack({of_each(rows, [](const TaskRow& row) { return row.start; }),
-                              of_each(rows, [](const TaskRow& row) { return row.end; })},
-                             1);
+    const auto place = [&](size_t side) {
+      return of_each(rows,
+                     [&](const TaskRow& row) { return row.gold.labels.empty() ? no_label : row.gold.labels[side]; });
+    };
+    batch.labels = at::stack({place(0), place(1)}, 1);
   }
 };
 
@@ -117,7 +121,7 @@ struct CandidateRows final : RowKind {
         right.push_back(no_label);
         candidate = 0;
       }
-      if (rows[r]->label == 1) right.back() = candidate;
+      if (rows[r]->gold.label == 1) right.back() = candidate;
     }
     batch.labels = to_tensor(right);
   }
@@ -132,17 +136,17 @@ void RowKind::add_facts(Batch& batch, const BatchRows& rows) const {
   batch.class_positions = of_each(rows, [](const TaskRow& row) { return row.class_token; });
 }
 
-const RowKind& row_kind_of(TaskKind task) {
+const RowKind& row_kind_of(const TaskHead& head) {
   static const ClassRows classes;
   static const MultilabelRows several;
   static const ValueRows values;
   static const TagRows tags;
   static const SpanRows spans;
   static const CandidateRows candidates;
-  static const std::map<TaskKind, const RowKind*> kinds{
-      {TaskKind::classification, &classes}, {TaskKind::multilabel, &several}, {TaskKind::regression, &values},
-      {TaskKind::tagging, &tags},           {TaskKind::spans, &spans},        {TaskKind::choice, &candidates}};
-  return *kinds.at(task);
+  static const std::map<std::string, const RowKind*> kinds{
+      {ClassificationConfig::kind, &classes}, {MultilabelConfig::kind, &several}, {RegressionConfig::kind, &values},
+      {TaggingConfig::kind, &tags},           {SpansConfig::kind, &spans},        {ChoiceConfig::kind, &candidates}};
+  return *kinds.at(head.name());
 }
 
 }  // namespace cloze

@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
-#include "finetune/task_kinds.h"
 #include "objectives/batch.h"
+#include "objectives/task_heads/task_heads.h"
 #include "tasks/rows/task_row.h"
 
 namespace cloze {
@@ -39,6 +39,7 @@ class RowKind {
   virtual void add_labels(Batch& batch, const BatchRows& rows, int64_t labels) const = 0;
 };
 
-const RowKind& row_kind_of(TaskKind task);
+/// The rows that this head reads.
+const RowKind& row_kind_of(const TaskHead& head);
 
 }  // namespace cloze

@@ -91,8 +91,7 @@ void for_each_batch(Network& network, const LabelledSetting& setting, const std:
     for (int64_t number = 0; number < std::ssize(batches); ++number) run(number);
 }
 
-int64_t count_states(TaskKind task, const TaskRow& row, ProbedTokens tokens) {
-  const auto& kind = row_kind_of(task);
+int64_t count_states(const RowKind& kind, const TaskRow& row, ProbedTokens tokens) {
   return tokens == ProbedTokens::all ? kind.states(row) : kind.trained_states(row);
 }
 
@@ -103,7 +102,7 @@ int64_t bytes_of_state(const Network& network) {
 }
 
 /// The outputs of rows by each probe, for their states, are added to `outputs`.
-void add_outputs(Network& network, TaskKind task, const RowStates& rows, std::vector<TaskOutputs>& outputs) {
+void add_outputs(Network& network, HeadUse use, const RowStates& rows, std::vector<TaskOutputs>& outputs) {
   const InEvaluation evaluation(network);
   const at::NoGradGuard no_grad;
   for (size_t probe = 0; probe < outputs.size(); ++probe) {
@@ -111,7 +110,7 @@ void add_outputs(Network& network, TaskKind task, const RowStates& rows, std::ve
     const auto logits = probes_of(network)->logits(probe, of_probe).to(at::kCPU);  // [S, K]
     for (size_t r = 0; r + 1 < rows.begins.size(); ++r) {
       const auto own = logits.narrow(0, rows.begins[r], rows.begins[r + 1] - rows.begins[r]);
-      outputs[probe].logits.push_back((reads_texts(task) ? own[0] : own).clone());
+      outputs[probe].logits.push_back((reads_texts(use) ? own[0] : own).clone());
     }
   }
 }
@@ -130,7 +129,7 @@ TaskOutputs run_rows(Network& network, const Objectives& objectives, const std::
                    for (size_t i = 0; i < numbers.size(); ++i) {
                      const auto row = logits[static_cast<int64_t>(i)];
                      const auto length = std::ssize(rows[numbers[i]].ids);
-                     outputs.logits[numbers[i]] = (reads_texts(setting.task) ? row : row.narrow(0, 0, length)).clone();
+                     outputs.logits[numbers[i]] = (reads_texts(setting.use) ? row : row.narrow(0, 0, length)).clone();
                    }
                  });
   return outputs;
@@ -140,10 +139,10 @@ RowStates states_of_rows(Network& network, const Objectives& objectives, const s
                          ProbedTokens tokens) {
   const auto setting = labelled_setting(network.model_config(), objectives);
   const bool of_labels = tokens == ProbedTokens::labelled;
-  const bool is_padded = !reads_texts(setting.task) && !of_labels;
+  const bool is_padded = !reads_texts(setting.use) && !of_labels;
   RowStates row_states{.begins = {0}};
   for (const auto& row : rows)
-    row_states.begins.push_back(row_states.begins.back() + count_states(setting.task, row, tokens));
+    row_states.begins.push_back(row_states.begins.back() + count_states(*setting.kind, row, tokens));
   const auto compute = [&](const Batch& batch) {
     const auto states = probes_of(network)->states(*network.backbone, batch);
     return states.dim() == 4 ? states.flatten(1, 2) : states;  // of all tokens
@@ -172,28 +171,28 @@ RowStates states_of_rows(Network& network, const Objectives& objectives, const s
 
 double bytes_of_states(const Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
                        ProbedTokens tokens) {
-  const auto task = labelled_setting(network.model_config(), objectives).task;
+  const auto& kind = *labelled_setting(network.model_config(), objectives).kind;
   double states = 0;
-  for (const auto& row : rows) states += static_cast<double>(count_states(task, row, tokens));
+  for (const auto& row : rows) states += static_cast<double>(count_states(kind, row, tokens));
   return states * static_cast<double>(bytes_of_state(network));
 }
 
 std::vector<TaskOutputs> run_probes(Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
                                     const RowStates* kept) {
-  const auto task = labelled_setting(network.model_config(), objectives).task;
+  const auto setting = labelled_setting(network.model_config(), objectives);
   std::vector<TaskOutputs> outputs(probes_of(network)->layers().size());
   if (kept) {
-    add_outputs(network, task, *kept, outputs);
+    add_outputs(network, setting.use, *kept, outputs);
     return outputs;
   }
   constexpr int64_t most_bytes = 256 << 20;
   for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
     int64_t bytes = 0;
     while (end < rows.size() && (end == begin || bytes < most_bytes))
-      bytes += bytes_of_state(network) * count_states(task, rows[end++], ProbedTokens::all);
+      bytes += bytes_of_state(network) * count_states(*setting.kind, rows[end++], ProbedTokens::all);
     const std::vector<TaskRow> some(rows.begin() + static_cast<int64_t>(begin),
                                     rows.begin() + static_cast<int64_t>(end));
-    add_outputs(network, task, states_of_rows(network, objectives, some, ProbedTokens::all), outputs);
+    add_outputs(network, setting.use, states_of_rows(network, objectives, some, ProbedTokens::all), outputs);
   }
   return outputs;
 }

@@ -7,10 +7,9 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "core/text.h"
-#include "finetune/task_kinds.h"
-#include "objectives/task_heads/task_heads.h"
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface/json_file.h"
+#include "objectives/task_heads/task_heads.h"
 
 namespace cloze {
 
@@ -188,9 +187,9 @@ void write_task_head(json& config, const Family& family, const RunConfig& run) {
 
 json dropout_of_heads(const json& config, const Family& family) {
   json dropouts = json::object();
-  for (const auto& kind : choices(TaskKind{})) {
-    const auto found = config.find(dropout_key(family, task_head_objective(kind.name, {})));
-    if (found != config.end() && found->is_number()) dropouts[kind.name] = *found;
+  for (const auto& head : task_heads()) {
+    const auto found = config.find(dropout_key(family, head));
+    if (found != config.end() && found->is_number()) dropouts[task_head_of(head)->name()] = *found;
   }
   return dropouts;
 }

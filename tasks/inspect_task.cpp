@@ -106,7 +106,7 @@ ordered_json json_of_choice(const TaskExample& example) {
     ordered_json candidate;
     add_inputs(row, candidate);
     candidates.push_back(candidate);
-    if (row.label == 1) right = row.candidate;
+    if (row.gold.label == 1) right = row.candidate;
   }
   return {{"item", example.item->id}, {"choices", candidates}, {"label", right}};
 }
@@ -231,8 +231,8 @@ std::string tokens_of(const TaskRow& row, const Task& task, const Tokenizer& tok
   std::string text;
   for (size_t at = 0; at < row.ids.size(); ++at) {
     text += (at > 0 ? " " : "") + visible(tokenizer.readable_piece(row.ids[at]));
-    if (!row.words.empty() && !row.labels.empty() && row.labels[at] >= 0)
-      text += "/" + name_of_label(task.labels, row.labels[at]);
+    if (!row.words.empty() && !row.gold.labels.empty() && row.gold.labels[at] >= 0)
+      text += "/" + name_of_label(task.labels, row.gold.labels[at]);
   }
   return text;
 }

@@ -18,7 +18,6 @@ struct TaskCase {
   const SafeTensors& in;
   const RunConfig& config;
   const TaskHead& terms;
-  TaskKind task;
   int64_t separator;  ///< the id of [SEP]
   const std::string& path;
 
@@ -34,7 +33,7 @@ struct TaskCase {
   /// A tensor with an entry for each token: [B, T], or of a choice [I, n, T], whose rows follow each other.
   Tensor of_tokens(const std::string& name) const {
     const auto given = whole_numbers(name);
-    const int64_t axes = task == TaskKind::choice ? 3 : 2;
+    const int64_t axes = terms.use() == HeadUse::candidates ? 3 : 2;
     require<CheckpointError>(given.dim() == axes && given.numel() > 0, path, ": ", name, " has shape ", given.sizes(),
                              "; it must be ", axes == 3 ? "[items, candidates, length]" : "[batch, length]");
     const auto ids = in.get("input_ids").sizes().vec();
@@ -62,7 +61,9 @@ struct TaskCase {
   }
 
   bool windows() const { return std::holds_alternative<WindowAttention>(*model().attention); }
-  bool is_bigbird_span() const { return task == TaskKind::spans && head_of(terms, terms.use(), config.model).block; }
+  bool is_bigbird_span() const {
+    return terms.use() == HeadUse::spans && head_of(terms, terms.use(), config.model).block;
+  }
 };
 
 /// 0, 1, 2, ... in each row.
@@ -100,7 +101,8 @@ void add_class_positions(Batch& batch, const TaskCase& c) {
   const auto place = places(batch.input_ids);
   switch (head_of(c.terms, c.terms.use(), c.config.model).token) {
     case ClassToken::first:
-      if (kind_of(c.config.model) == "modernbert" && c.task == TaskKind::choice) return;  // the first that is real
+      if (kind_of(c.config.model) == "modernbert" && c.terms.use() == HeadUse::candidates)
+        return;  // the first that is real
       batch.class_positions = place.select(1, 0).contiguous();
       return;
     case ClassToken::last:
@@ -119,11 +121,11 @@ void add_class_globals(Batch& batch, const TaskCase& c) {
   const auto place = places(batch.input_ids);
   if (c.in.contains("global_attention_mask"))
     batch.global_attention_mask = c.of_tokens("global_attention_mask").ne(0);
-  else if (c.task == TaskKind::spans)
+  else if (c.terms.use() == HeadUse::spans)
     batch.global_attention_mask = place.lt(first_separator(c, batch.input_ids));
-  else if (c.task == TaskKind::choice)
+  else if (c.terms.use() == HeadUse::candidates)
     batch.global_attention_mask = place.gt(first_separator(c, batch.input_ids) + 1);
-  else if (c.task != TaskKind::tagging)
+  else if (c.terms.use() == HeadUse::texts)
     batch.global_attention_mask = place.eq(0);
   if (batch.global_attention_mask.defined() && batch.attention_mask.defined())
     batch.global_attention_mask = batch.global_attention_mask.logical_and(batch.attention_mask);
@@ -138,7 +140,7 @@ void add_question(Batch& batch, const TaskCase& c) {
 
 void add_task_labels(Batch& batch, const TaskCase& c) {
   const int64_t rows = batch.input_ids.size(0), length = batch.input_ids.size(1);
-  if (c.task == TaskKind::spans) {
+  if (c.terms.use() == HeadUse::spans) {
     if (!c.in.contains("start_positions") || !c.in.contains("end_positions")) return;
     batch.labels = at::stack({c.target("start_positions", {rows}), c.target("end_positions", {rows})}, 1)
                        .to(at::kLong)
@@ -147,17 +149,17 @@ void add_task_labels(Batch& batch, const TaskCase& c) {
   }
   if (!c.in.contains("labels")) return;
   const auto outputs = c.terms.outputs();
-  if (c.task == TaskKind::multilabel) {
+  if (c.terms.name() == MultilabelConfig::kind) {
     batch.targets = c.target("labels", {rows, outputs}).to(at::kFloat);
-  } else if (c.task == TaskKind::regression) {
+  } else if (c.terms.name() == RegressionConfig::kind) {
     batch.targets = c.target("labels", {rows}).to(at::kFloat).unsqueeze(1);
-  } else if (c.task == TaskKind::tagging) {
+  } else if (c.terms.use() == HeadUse::tokens) {
     const auto labels = c.of_tokens("labels").flatten();
     c.require_below("labels", labels, outputs, no_label);
     batch.positions = labels.ne(no_label).nonzero().flatten();
     batch.labels = labels.index_select(0, batch.positions);
   } else {
-    const bool is_choice = c.task == TaskKind::choice;
+    const bool is_choice = c.terms.use() == HeadUse::candidates;
     batch.labels = c.target("labels", {is_choice ? c.in.get("input_ids").size(0) : rows}).to(at::kLong);
     c.require_below("labels", batch.labels, is_choice ? batch.candidates.size(1) : outputs, no_label);
   }
@@ -174,8 +176,8 @@ void warn_about_unread(const TaskCase& c) {
 }
 
 void require_targets(const TaskCase& c) {
-  const auto needed = c.task == TaskKind::spans ? std::vector<std::string>{"start_positions", "end_positions"}
-                                                : std::vector<std::string>{"labels"};
+  const auto needed = c.terms.use() == HeadUse::spans ? std::vector<std::string>{"start_positions", "end_positions"}
+                                                      : std::vector<std::string>{"labels"};
   for (const auto& name : needed)
     require<CheckpointError>(
         c.in.contains(name), c.path, ": has no ", name,
@@ -200,18 +202,17 @@ int64_t separator_of(const ModelConfig& model, const std::string& folder) {
 
 Batch read_task_case(const SafeTensors& in, const RunConfig& config, bool with_loss, int64_t separator,
                      const std::string& path) {
-  TaskKind task{};
-  const auto& terms = *task_head_of(config.objectives[0], &task);
-  const TaskCase c{in, config, terms, task, separator, path};
+  const auto& terms = *task_head_of(config.objectives[0]);
+  const TaskCase c{in, config, terms, separator, path};
   require<CheckpointError>(in.contains("input_ids"), path, ": has no input_ids");
   if (with_loss) require_targets(c);
   warn_about_unread(c);
   Batch batch;
   add_task_text(batch, c);
-  if (reads_texts(task)) add_class_positions(batch, c);
+  if (reads_texts(terms.use())) add_class_positions(batch, c);
   if (c.windows()) add_class_globals(batch, c);
   if (c.is_bigbird_span()) add_question(batch, c);
-  if (task == TaskKind::choice) {
+  if (terms.use() == HeadUse::candidates) {
     const auto sizes = in.get("input_ids").sizes().vec();
     batch.candidates = at::arange(sizes[0] * sizes[1], at::kLong).view({sizes[0], sizes[1]});
   }

@@ -74,8 +74,8 @@ std::string substituted(std::string text, const Placeholders& placeholders) {
 
 std::optional<HeadUse> head_use_of(const Network& network) {
   for (const auto& objective : network.objectives)
-    for (const auto& [task, name, meaning] : choices(TaskKind{}))
-      if (objective->name() == name) return use_of(task);
+    for (const auto& head : task_heads())
+      if (objective->name() == task_head_of(head)->name()) return task_head_of(head)->use();
   return {};
 }
 

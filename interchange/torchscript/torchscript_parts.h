@@ -2,8 +2,8 @@
 // Building blocks of TorchScript export: modules, traced methods, and methods written in TorchScript.
 #include <torch/csrc/jit/api/module.h>
 
-#include "finetune/task_kinds.h"
 #include "objectives/network.h"
+#include "objectives/task_heads/task_heads.h"
 
 namespace cloze {
 

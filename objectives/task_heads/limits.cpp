@@ -40,21 +40,23 @@ const TaskHead* task_head_of(const ObjectiveConfig& objective) {
 
 namespace {
 
-/// The first of these kinds that has this name, else the first.
-template <class Config, class... Others>
-ObjectiveConfig head_of_kind(const std::string& kind, const TaskHeadTerms& terms) {
-  if constexpr (sizeof...(Others) > 0)
-    if (kind != Config::kind) return head_of_kind<Others...>(kind, terms);
-  Config config;
-  static_cast<TaskHeadTerms&>(config) = terms;
-  return config;
+template <class... Config>
+std::vector<ObjectiveConfig> heads_with(const TaskHeadTerms& terms, Config... configs) {
+  ((static_cast<TaskHeadTerms&>(configs) = terms), ...);
+  return {configs...};
 }
 
 }  // namespace
 
+std::vector<ObjectiveConfig> task_heads(const TaskHeadTerms& terms) {
+  return heads_with(terms, ClassificationConfig(), MultilabelConfig(), RegressionConfig(), TaggingConfig(),
+                    SpansConfig(), ChoiceConfig());
+}
+
 ObjectiveConfig task_head_objective(const std::string& kind, const TaskHeadTerms& terms) {
-  return head_of_kind<MultilabelConfig, RegressionConfig, TaggingConfig, SpansConfig, ChoiceConfig,
-                      ClassificationConfig>(kind, terms);
+  auto heads = task_heads(terms);
+  const auto found = std::ranges::find(heads, kind, [](const auto& head) { return task_head_of(head)->name(); });
+  return found == heads.end() ? heads.front() : *found;
 }
 
 std::string ClassificationConfig::prediction() const {

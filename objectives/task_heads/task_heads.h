@@ -51,7 +51,9 @@ struct TaskHead : ObjectiveKind, TaskHeadTerms {
 
 /// The objective as the head of a task, or null.
 const TaskHead* task_head_of(const ObjectiveConfig& objective);
-/// The objective of this kind with these options; of another kind classification.
+/// An objective of each kind with these options, classification first.
+std::vector<ObjectiveConfig> task_heads(const TaskHeadTerms& terms = {});
+/// The one of this kind; of another kind classification.
 ObjectiveConfig task_head_objective(const std::string& kind, const TaskHeadTerms& terms);
 
 /// The answers of a head that follow from its type.

@@ -33,7 +33,7 @@ std::string name_of_label(const TaskLabels& labels, int64_t id) {
 }
 
 nlohmann::ordered_json label_or_null(int64_t label) {
-  return label == no_label ? nlohmann::ordered_json() : nlohmann::ordered_json(label);
+  return label < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(label);
 }
 
 bool have_probabilities(const ScoredItems& scored) {
@@ -82,12 +82,11 @@ std::vector<int64_t> ids_of(const TaskAnswer& answer, AnswerForm form) {
 
 /// Sets what is right for a row of a whole text.
 void set_target(const TaskAnswer& gold, int64_t num_labels, TaskRow& row) {
-  row.value = gold.value;
-  if (gold.form == AnswerForm::label && gold.label >= 0) row.label = gold.label;
+  row.gold = gold;
   if (gold.form != AnswerForm::labels) return;
-  row.labels.assign(static_cast<size_t>(num_labels), 0);
+  row.gold.labels.assign(static_cast<size_t>(num_labels), 0);
   for (const auto id : gold.labels)
-    if (id >= 0 && id < num_labels) row.labels[static_cast<size_t>(id)] = 1;
+    if (id >= 0 && id < num_labels) row.gold.labels[static_cast<size_t>(id)] = 1;
 }
 
 void check_probabilities(const TaskPrediction& prediction, int64_t labels, const std::string& item) {
@@ -170,7 +169,7 @@ void TaskKindRules::add_rows(const TaskRowMaker& maker, const TaskItem& item, in
 }
 
 bool TaskKindRules::target_fits(const TaskRow& row, int64_t labels) const {
-  return row.labels.empty() && (!learns_labels || row.label == no_label || (row.label >= 0 && row.label < labels));
+  return row.gold.labels.empty() && (!learns_labels || is_label_id(row.gold.label, labels));
 }
 
 std::string TaskKindRules::text_of(const TaskAnswer& answer, const TaskLabels& labels) const {
@@ -252,20 +251,20 @@ TaskAnswer TaskKindRules::constant_answer(const std::vector<TaskItem>& items, co
 }
 
 void TaskKindRules::write_target(const TaskRow& row, const TaskItem& item, nlohmann::ordered_json& to) const {
-  if (form == AnswerForm::labels) to["labels"] = row.labels;
-  if (form == AnswerForm::label) to["label"] = label_or_null(row.label);
+  if (form == AnswerForm::labels) to["labels"] = row.gold.labels;
+  if (form == AnswerForm::label) to["label"] = label_or_null(row.gold.label);
   if (form != AnswerForm::value) return;
-  to["label"] = item.gold.is_known() ? nlohmann::ordered_json(row.value) : nlohmann::ordered_json();
+  to["label"] = item.gold.is_known() ? nlohmann::ordered_json(item.gold.value) : nlohmann::ordered_json();
 }
 
 std::string TaskKindRules::target_text(const TaskRow& row, const TaskItem& item, const TaskLabels& labels) const {
   if (has_words) return "";
-  if (rows_compete) return row.label == 1 ? "right" : row.label == 0 ? "wrong" : "no label";
-  if (form == AnswerForm::value) return item.gold.is_known() ? shortest(row.value) : "no value";
+  if (rows_compete) return row.gold.label == 1 ? "right" : row.gold.label == 0 ? "wrong" : "no label";
+  if (form == AnswerForm::value) return item.gold.is_known() ? shortest(item.gold.value) : "no value";
   std::vector<std::string> names;
-  if (form == AnswerForm::label && row.label != no_label) names.push_back(name_of_label(labels, row.label));
-  for (size_t id = 0; id < row.labels.size(); ++id)
-    if (row.labels[id] == 1) names.push_back(name_of_label(labels, static_cast<int64_t>(id)));
+  if (form == AnswerForm::label && row.gold.label >= 0) names.push_back(name_of_label(labels, row.gold.label));
+  for (size_t id = 0; id < row.gold.labels.size(); ++id)
+    if (row.gold.labels[id] == 1) names.push_back(name_of_label(labels, static_cast<int64_t>(id)));
   return names.empty() ? "no label" : listed(names);
 }
 

@@ -93,11 +93,12 @@ void describe(V& v, TaskItem& i) {
   v.unless("candidates", i.candidates, {});
 }
 
-/// What a row has besides its ids, which are read before, and the number of its item.
+/// What a row has besides its ids and the form of its answer, which are known before, and the number of its item.
 template <class V>
 void describe(V& v, TaskRow& r) {
+  const auto form = r.gold.form;
+  auto label = r.gold.label == unknown_label ? no_label : r.gold.label;
   std::array texts{r.first_begin, r.first_end, r.second_begin, r.second_end};
-  std::array answer{r.start, r.end};
   auto types = lengths_of_types(r.segments);
   v("texts", texts);
   v("class_token", r.class_token);
@@ -106,12 +107,11 @@ void describe(V& v, TaskRow& r) {
   v.unless("types", types, {});
   v.unless("words", r.words, {});
   v.unless("bytes", r.bytes, {});
-  v.unless("label", r.label, no_label);
-  v.unless("labels", r.labels, {});
-  v.unless("value", r.value, 0);
-  v.unless("answer", answer, {no_label, no_label});
+  v.unless("label", label, no_label);
+  v.unless(form == AnswerForm::spans ? "answer" : "labels", r.gold.labels, {});
+  v.unless("value", r.gold.value, 0);
+  r.gold.label = label == no_label ? unknown_label : label;
   std::tie(r.first_begin, r.first_end, r.second_begin, r.second_end) = std::tuple_cat(texts);
-  std::tie(r.start, r.end) = std::tuple_cat(answer);
   r.segments = types_of_lengths(types, r.ids.size());
 }
 
@@ -361,14 +361,15 @@ std::string item_lines(const std::string& folder, const std::string& part) {
 
 /// The rows of the next item, whose ids are the documents of the store from number `document` on. Throws
 /// std::out_of_range where there are none.
-std::vector<TaskRow> read_rows(const json& saved, const TokenStore& store, size_t document, int64_t item) {
+std::vector<TaskRow> read_rows(const json& saved, const TokenStore& store, size_t document, int64_t item,
+                               AnswerForm form) {
   std::vector<TaskRow> rows;
   for (const auto& one : saved) {
     if (document >= store.num_documents()) throw std::out_of_range("rows");
     const auto first = store.document_token(document), count = store.document_token(document + 1) - first;
     std::vector<int64_t> ids(count);
     store.read(first, count, ids.data());
-    auto& row = rows.emplace_back(TaskRow{.item = item, .ids = {ids.begin(), ids.end()}});
+    auto& row = rows.emplace_back(TaskRow{.item = item, .ids = {ids.begin(), ids.end()}, .gold = {.form = form}});
     one.get_to(row);
     ++document;
   }
@@ -391,7 +392,8 @@ PreparedPart read_prepared_part(const std::string& folder, const std::string& pa
       const auto line = parse_json(std::string_view(content).substr(at, end - at));
       at = end + 1;
       auto item = line.get<TaskItem>();
-      auto rows = read_rows(line.at("rows"), store, prepared_part.rows.size(), std::ssize(prepared_part.items));
+      auto rows =
+          read_rows(line.at("rows"), store, prepared_part.rows.size(), std::ssize(prepared_part.items), item.gold.form);
       if (!rows_fit(item, rows, kind, task.labels.size())) damaged();
       prepared_part.items.push_back(std::move(item));
       std::ranges::move(rows, std::back_inserter(prepared_part.rows));
@@ -437,8 +439,7 @@ bool row_fits(const TaskRow& row, const TaskItem& item) {
   const bool has_places = is_place(row.class_token) && is_part(row.first_begin, row.first_end, size) &&
                           is_part(row.second_begin, row.second_end, size);
   const bool has_lists = has_one_each(row.segments) && has_one_each(row.words) && has_one_each(row.bytes);
-  const bool has_answer = row.start == no_label ? row.end == no_label : is_place(row.start) && is_place(row.end);
-  return has_places && has_lists && has_answer && std::ranges::all_of(row.segments, is_type) &&
+  return has_places && has_lists && std::ranges::all_of(row.segments, is_type) &&
          std::ranges::all_of(row.words, is_word) && std::ranges::all_of(row.bytes, is_context);
 }
 

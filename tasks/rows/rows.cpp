@@ -132,7 +132,7 @@ void TaskRowMaker::add_candidates(const TaskItem& item, int64_t number, std::vec
     auto row = framed(shared, cut_to(candidates[i], left, options_.cut), true);
     row.item = number;
     row.candidate = static_cast<int64_t>(i);
-    if (right >= 0) row.label = right == row.candidate;
+    if (right >= 0) row.gold = label_answer(right == row.candidate);
     rows.push_back(std::move(row));
     counts.second.add(all, left);
   }

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "tasks/item.h"
+
 namespace cloze {
 
 /// The label of a token that no loss counts.
@@ -27,12 +29,10 @@ struct TaskRow {
   /// Spans, by position: bytes [begin, end) of the context; -1 outside of it.
   std::vector<std::array<int64_t, 2>> bytes{};
 
-  // What is right.
-  int64_t label = no_label;       ///< classification; choice: 1 of the right candidate
-  std::vector<int64_t> labels{};  ///< multilabel: 0 or 1 by label; tagging: by position, no_label but for first tokens
-  double value = 0;               ///< regression
-  int64_t start = no_label;       ///< spans: positions of the first and the last token of the answer
-  int64_t end = no_label;
+  /// What is right for the row, of the form of its item's. A label of choice: 1 of the right candidate, 0 of others.
+  /// Labels: of multilabel 0 or 1 by label; of tagging by position, no_label but for first tokens; of spans the
+  /// positions of the first and of the last token of the answer. Empty: no loss counts the row.
+  TaskAnswer gold{};
 };
 
 }  // namespace cloze

@@ -29,19 +29,20 @@ std::shared_ptr<Network> probe_network(const ModelConfig& model, const Objective
 }
 
 /// Eight rows of lengths 5 to 9 with a target of every kind; of a choice, two are an item.
-std::vector<TaskRow> eight_rows(TaskKind task) {
+std::vector<TaskRow> eight_rows(const ObjectiveConfig& head) {
+  const auto task = task_head_of(head)->name();
   std::vector<TaskRow> rows;
   for (int64_t r = 0; r < 8; ++r) {
     auto& row = rows.emplace_back();
-    row.item = task == TaskKind::choice ? r / 2 : r;
+    row.item = task == ChoiceConfig::kind ? r / 2 : r;
     for (int64_t t = 0; t < 5 + (3 * r) % 5; ++t) row.ids.push_back(static_cast<int32_t>(5 + (r + 7 * t) % 17));
     row.class_token = 0;
-    row.label = task == TaskKind::choice ? r % 2 : r % 3;
-    row.value = 0.25 * static_cast<double>(r);
-    if (task == TaskKind::multilabel) row.labels = {1, r % 2, 0};
-    if (task != TaskKind::tagging) continue;
-    row.labels.assign(row.ids.size(), no_label);
-    for (size_t t = 1; t < row.labels.size(); t += 2) row.labels[t] = (r + static_cast<int64_t>(t)) % 3;
+    row.gold.label = task == ChoiceConfig::kind ? r % 2 : r % 3;
+    row.gold.value = 0.25 * static_cast<double>(r);
+    if (task == MultilabelConfig::kind) row.gold.labels = {1, r % 2, 0};
+    if (task != TaggingConfig::kind) continue;
+    row.gold.labels.assign(row.ids.size(), no_label);
+    for (size_t t = 1; t < row.gold.labels.size(); t += 2) row.gold.labels[t] = (r + static_cast<int64_t>(t)) % 3;
   }
   return rows;
 }
@@ -62,8 +63,6 @@ std::vector<ObjectiveConfig> probes_of_kinds(const std::vector<int64_t>& layer) 
 Tensor states_of(const Network& network, const Batch& batch) {
   return probes_of(network)->states(*network.backbone, batch);
 }
-
-TaskKind kind_of_probe(const ObjectiveConfig& head) { return task_kind_of(*task_head_of(head)); }
 
 /// The gradient of the weights of a probe after a step of this network.
 Tensor gradient_of(Network& network, const Batch& batch, const std::string& name) {
@@ -92,7 +91,7 @@ TEST_CASE("a probe of layer k reads the states that the network has there, bit f
     const auto head = probe_of<ClassificationConfig>({every_layer}, HeadDesign::mean);
     const auto network = probe_network(model, head);
     CHECK((probes_of(*network)->layers() == std::vector<int64_t>{0, 1, 2}));
-    auto batch = probe_batch(model, head, {eight_rows(TaskKind::classification)[0]});
+    auto batch = probe_batch(model, head, {eight_rows(ClassificationConfig())[0]});
     const at::NoGradGuard no_grad;
     Traces traces;
     traces.encoder.keeps_attentions = traces.decoder.keeps_attentions = false;  // those are of plain operators
@@ -108,7 +107,7 @@ TEST_CASE("a probe of layer k reads the states that the network has there, bit f
 TEST_CASE("the states of layer k are the last ones of a network that ends there", "[objectives][tasks][probe]") {
   const auto head = probe_of<ClassificationConfig>({every_layer}, HeadDesign::first);
   const auto whole = probe_network(small(), head);
-  const auto rows = eight_rows(TaskKind::classification);
+  const auto rows = eight_rows(ClassificationConfig());
   const auto batch = probe_batch(small(), head, rows);
   const at::NoGradGuard no_grad;
   const auto states = states_of(*whole, batch);
@@ -123,7 +122,7 @@ TEST_CASE("the states of layer k are the last ones of a network that ends there"
 
 TEST_CASE("the pooling of a probe is that of its head, and nothing of that head stands below it",
           "[objectives][tasks][probe]") {
-  const auto rows = eight_rows(TaskKind::classification);
+  const auto rows = eight_rows(ClassificationConfig());
   for (const auto design : {HeadDesign::huggingface, HeadDesign::first, HeadDesign::last, HeadDesign::mean}) {
     INFO(name_of(design));
     const auto head = probe_of<ClassificationConfig>({1}, design);
@@ -147,9 +146,8 @@ TEST_CASE("the pooling of a probe is that of its head, and nothing of that head 
 
 TEST_CASE("probes of all layers lose, learn and answer what each does alone", "[objectives][tasks][probe]") {
   for (const auto& all : probes_of_kinds({every_layer})) {
-    const auto task = kind_of_probe(all);
-    INFO(name_of(task));
-    const auto rows = eight_rows(task);
+    INFO(task_head_of(all)->name());
+    const auto rows = eight_rows(all);
     const auto joint = probe_network(small(), all);
     const auto outputs = run_probes(*joint, {all}, rows);
     REQUIRE(outputs.size() == 3);
@@ -158,7 +156,7 @@ TEST_CASE("probes of all layers lose, learn and answer what each does alone", "[
     for (int64_t k = 0; k < 3; ++k) {
       TaskHeadTerms terms = *task_head_of(all);
       terms.layer = {k};
-      const auto one = task_head_objective(name_of(task), terms);
+      const auto one = task_head_objective(task_head_of(all)->name(), terms);
       const auto alone = probe_network(small(), one);
       const auto wanted = run_rows(*alone, {one}, rows).logits;
       probes_of(*joint)->choose(k);
@@ -171,7 +169,7 @@ TEST_CASE("probes of all layers lose, learn and answer what each does alone", "[
       joint->eval();
       CHECK(joint->losses(batch, 5)[0].sum.item<double>() == loss);  // of the probe that was chosen
       sum += loss;
-      const auto name = concat(name_of(task), ".layer", k, ".weight");
+      const auto name = concat(task_head_of(all)->name(), ".layer", k, ".weight");
       const auto gradient = gradient_of(*alone, batch, name);
       CHECK(gradient.abs().max().item<double>() > 0);
       CHECK(at::equal(gradient_of(*joint, batch, name), gradient));
@@ -187,7 +185,7 @@ TEST_CASE("the random features of a backbone that stays as it is are not redrawn
   model.attention = PerformerAttention{.nb_features = 8, .feature_redraw_interval = 5};
   const auto head = probe_of<ClassificationConfig>({every_layer});
   const auto network = probe_network(model, head);
-  const auto batch = probe_batch(model, head, eight_rows(TaskKind::classification));
+  const auto batch = probe_batch(model, head, eight_rows(ClassificationConfig()));
   const auto before = states_of(*network, batch);
   network->freeze_backbone();
   CHECK_FALSE(network->before_step(5, Rng(1)));
@@ -200,9 +198,8 @@ TEST_CASE("the random features of a backbone that stays as it is are not redrawn
 TEST_CASE("states that are kept are those of the rows of a step, whatever batches they were computed in",
           "[objectives][tasks][probe]") {
   for (const auto& head : probes_of_kinds({0, 2})) {
-    const auto task = kind_of_probe(head);
-    INFO(name_of(task));
-    const auto rows = eight_rows(task);
+    INFO(task_head_of(head)->name());
+    const auto rows = eight_rows(head);
     const auto network = probe_network(small(), head);
     const auto kept = states_of_rows(*network, {head}, rows, ProbedTokens::labelled);
     CHECK(bytes_of_states(*network, {head}, rows, ProbedTokens::labelled) ==

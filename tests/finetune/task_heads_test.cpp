@@ -51,18 +51,18 @@ TaskRow task_row(int64_t item, int64_t length, int32_t first = 4) {
 }
 
 /// Rows of lengths 9, 6 and 11 with targets of all kinds.
-std::vector<TaskRow> three_rows(TaskKind task) {
+std::vector<TaskRow> three_rows(const ObjectiveConfig& head) {
+  const auto task = task_head_of(head)->name();
   std::vector<TaskRow> rows{task_row(0, 9), task_row(1, 6, 7), task_row(2, 11, 2)};
   for (size_t r = 0; r < rows.size(); ++r) {
     auto& row = rows[r];
-    row.label = static_cast<int64_t>(r + 1) % 3;
-    row.value = 0.5 + static_cast<double>(r);
-    row.start = row.second_begin;
-    row.end = row.second_begin + static_cast<int64_t>(r);
-    if (task == TaskKind::multilabel) row.labels = {1, static_cast<int64_t>(r) % 2, 0};
-    if (task != TaskKind::tagging) continue;
-    row.labels.assign(row.ids.size(), no_label);
-    for (size_t t = 1; t < row.labels.size(); t += 2) row.labels[t] = static_cast<int64_t>(t + r) % 3;
+    row.gold.label = static_cast<int64_t>(r + 1) % 3;
+    row.gold.value = 0.5 + static_cast<double>(r);
+    if (task == SpansConfig::kind) row.gold.labels = {row.second_begin, row.second_begin + static_cast<int64_t>(r)};
+    if (task == MultilabelConfig::kind) row.gold.labels = {1, static_cast<int64_t>(r) % 2, 0};
+    if (task != TaggingConfig::kind) continue;
+    row.gold.labels.assign(row.ids.size(), no_label);
+    for (size_t t = 1; t < row.gold.labels.size(); t += 2) row.gold.labels[t] = static_cast<int64_t>(t + r) % 3;
   }
   return rows;
 }
@@ -71,7 +71,7 @@ std::vector<TaskRow> three_rows(TaskKind task) {
 std::vector<TaskRow> two_choices() {
   std::vector<TaskRow> rows{task_row(0, 9), task_row(0, 7, 3), task_row(1, 6, 7), task_row(1, 11, 2),
                             task_row(1, 8, 9)};
-  rows[1].label = rows[2].label = 1;
+  rows[1].gold.label = rows[2].gold.label = 1;
   return rows;
 }
 
@@ -113,44 +113,36 @@ std::vector<double> scores_in(const Tensor& t) {
 }
 
 /// The mean loss of rows by the formulas of each kind, as loops over the logits.
-double loss_by_loops(const Tensor& logits, TaskKind task, const std::vector<TaskRow>& rows) {
+double loss_by_loops(const Tensor& logits, const TaskHead& head, const std::vector<TaskRow>& rows) {
   double sum = 0, count = 0;
   for (size_t r = 0; r < rows.size(); ++r) {
     const auto& row = rows[r];
     const auto own = logits[static_cast<int64_t>(r)];
-    switch (task) {
-      case TaskKind::classification:
-        sum += log_sum(scores_in(own)) - scores_in(own)[static_cast<size_t>(row.label)];
+    if (head.name() == ClassificationConfig::kind) {
+      sum += log_sum(scores_in(own)) - scores_in(own)[static_cast<size_t>(row.gold.label)];
+      count += 1;
+    } else if (head.name() == MultilabelConfig::kind) {
+      for (size_t k = 0; k < row.gold.labels.size(); ++k, count += 1) {
+        const double p = 1 / (1 + std::exp(-scores_in(own)[k]));
+        sum -= row.gold.labels[k] == 1 ? std::log(p) : std::log(1 - p);
+      }
+    } else if (head.name() == RegressionConfig::kind) {
+      sum += std::pow(scores_in(own)[0] - row.gold.value, 2);
+      count += 1;
+    } else if (head.name() == TaggingConfig::kind) {
+      for (size_t t = 0; t < row.gold.labels.size(); ++t) {
+        if (row.gold.labels[t] == no_label) continue;
+        const auto scores = scores_in(own[static_cast<int64_t>(t)]);
+        sum += log_sum(scores) - scores[static_cast<size_t>(row.gold.labels[t])];
         count += 1;
-        break;
-      case TaskKind::multilabel:
-        for (size_t k = 0; k < row.labels.size(); ++k, count += 1) {
-          const double p = 1 / (1 + std::exp(-scores_in(own)[k]));
-          sum -= row.labels[k] == 1 ? std::log(p) : std::log(1 - p);
-        }
-        break;
-      case TaskKind::regression:
-        sum += std::pow(scores_in(own)[0] - row.value, 2);
-        count += 1;
-        break;
-      case TaskKind::tagging:
-        for (size_t t = 0; t < row.labels.size(); ++t) {
-          if (row.labels[t] == no_label) continue;
-          const auto scores = scores_in(own[static_cast<int64_t>(t)]);
-          sum += log_sum(scores) - scores[static_cast<size_t>(row.labels[t])];
-          count += 1;
-        }
-        break;
-      case TaskKind::spans:
-        for (const auto& [side, label] : {std::pair{0, row.start}, {1, row.end}}) {
-          auto scores = scores_in(own.select(-1, side));
-          scores.resize(row.ids.size());
-          sum += (log_sum(scores) - scores[static_cast<size_t>(label)]) / 2;
-        }
-        count += 1;
-        break;
-      case TaskKind::choice:
-        break;
+      }
+    } else if (head.name() == SpansConfig::kind) {
+      for (const auto& [side, label] : {std::pair{0, row.gold.labels[0]}, {1, row.gold.labels[1]}}) {
+        auto scores = scores_in(own.select(-1, side));
+        scores.resize(row.ids.size());
+        sum += (log_sum(scores) - scores[static_cast<size_t>(label)]) / 2;
+      }
+      count += 1;
     }
   }
   return sum / count;
@@ -173,13 +165,12 @@ TEST_CASE("the loss of every head of a task is its formula, whatever the padding
   for (const ObjectiveConfig& head : {ObjectiveConfig(of_three()), ObjectiveConfig(with_labels<MultilabelConfig>()),
                                       ObjectiveConfig(RegressionConfig{}),
                                       ObjectiveConfig(with_labels<TaggingConfig>()), ObjectiveConfig(SpansConfig{})}) {
-    TaskKind task{};
-    task_head_of(head, &task);
-    INFO(name_of(task));
+    INFO(task_head_of(head)->name());
     const auto network = task_network(small(), head);
-    const auto rows = three_rows(task);
+    const auto rows = three_rows(head);
     const auto batch = task_batch(*network, head, rows);
-    CHECK(is_near(mean_task_loss(*network, batch), loss_by_loops(logits_of_batch(*network, batch), task, rows), 1e-5));
+    CHECK(is_near(mean_task_loss(*network, batch),
+                  loss_by_loops(logits_of_batch(*network, batch), *task_head_of(head), rows), 1e-5));
   }
 }
 
@@ -208,7 +199,7 @@ TEST_CASE("class weights and smoothing are those of the formula, and a step divi
   std::vector<TaskRow> rows;
   for (int64_t r = 0; r < 8; ++r) {
     rows.push_back(task_row(r, 6 + r % 4, static_cast<int32_t>(r)));
-    rows.back().label = (r * r + 1) % 3;
+    rows.back().gold.label = (r * r + 1) % 3;
   }
   const auto logits = logits_of_batch(*network, task_batch(*network, head, rows));
   network->train();
@@ -216,7 +207,7 @@ TEST_CASE("class weights and smoothing are those of the formula, and a step divi
   for (size_t r = 0; r < rows.size(); ++r) {
     const auto scores = scores_in(logits[static_cast<int64_t>(r)]);
     const double all = log_sum(scores);
-    const auto label = static_cast<size_t>(rows[r].label);
+    const auto label = static_cast<size_t>(rows[r].gold.label);
     wanted += head.class_weights[label] * 0.9 * (all - scores[label]);
     for (size_t k = 0; k < 3; ++k) wanted += head.class_weights[k] * 0.1 / 3 * (all - scores[k]);
     total += head.class_weights[label];
@@ -267,11 +258,9 @@ TEST_CASE("a row of any length gives the same alone and in a batch, in every fam
         ModelConfig(small<XlnetConfig>())})
     for (const ObjectiveConfig& head :
          {ObjectiveConfig(of_three()), ObjectiveConfig(with_labels<TaggingConfig>()), ObjectiveConfig(SpansConfig{})}) {
-      TaskKind task{};
-      task_head_of(head, &task);
-      INFO(kind_of(model) << " " << name_of(task));
+      INFO(kind_of(model) << " " << task_head_of(head)->name());
       const auto network = task_network(model, head);
-      auto rows = three_rows(task);
+      auto rows = three_rows(head);
       for (auto& row : rows) {
         row.class_token = static_cast<int64_t>(row.ids.size()) - 1;
         row.segments.assign(row.ids.size(), 0);
@@ -315,7 +304,7 @@ TEST_CASE("the padding id inside a text of GPT-2 is a token of it", "[objectives
 
 TEST_CASE("mean, first and last read those states, and padding is none", "[objectives][tasks]") {
   auto model = small();
-  const auto rows = three_rows(TaskKind::classification);
+  const auto rows = three_rows(ClassificationConfig());
   for (const auto design : {HeadDesign::mean, HeadDesign::first, HeadDesign::last}) {
     INFO(name_of(design));
     auto head = of_three();
@@ -444,7 +433,7 @@ TEST_CASE("rows run without dropout, and the network goes on in the mode that it
   head.scale = {1, 5};
   head.classifier_dropout = 0.5;
   const auto network = task_network(small(), head);
-  const auto rows = three_rows(TaskKind::regression);
+  const auto rows = three_rows(RegressionConfig());
   const auto still = run_rows(*network, {head}, rows).logits;
   network->train();
   const auto again = run_rows(*network, {head}, rows).logits;
@@ -455,7 +444,8 @@ TEST_CASE("rows run without dropout, and the network goes on in the mode that it
   network->eval();
   // Targets and values are on the scale of the task, the loss is on [0, 1].
   double wanted = 0;
-  for (size_t r = 0; r < rows.size(); ++r) wanted += std::pow((still[r].item<double>() - rows[r].value) / 4, 2) / 3;
+  for (size_t r = 0; r < rows.size(); ++r)
+    wanted += std::pow((still[r].item<double>() - rows[r].gold.value) / 4, 2) / 3;
   CHECK(is_near(mean_task_loss(*network, batch), wanted, 1e-5));
 }
 
@@ -476,9 +466,9 @@ TEST_CASE("rows have their own outputs in their order, whatever the batches in w
 
 TEST_CASE("windows are global at the class token of a text, on a question and on the second text of a choice",
           "[objectives][tasks]") {
-  const auto globals = [](TaskKind task) {
+  const auto globals = [](const ObjectiveConfig& head) {
     const std::vector<TaskRow> rows{task_row(0, 9), task_row(1, 11)};
-    const auto mask = labelled_batch({.task = task, .model = small<LongformerConfig>()}, pointers(rows),
+    const auto mask = labelled_batch(labelled_setting(small<LongformerConfig>(), {head}), pointers(rows),
                                      /*with_targets=*/false)
                           .global_attention_mask;
     std::vector<std::vector<int64_t>> places(mask.defined() ? rows.size() : 0);
@@ -488,10 +478,10 @@ TEST_CASE("windows are global at the class token of a text, on a question and on
     return places;
   };
   using Places = std::vector<std::vector<int64_t>>;
-  CHECK((globals(TaskKind::classification) == Places{{0}, {0}}));
-  CHECK((globals(TaskKind::spans) == Places{{0, 1, 2, 3}, {0, 1, 2, 3, 4, 5}}));
-  CHECK((globals(TaskKind::choice) == Places{{5, 6, 7, 8}, {7, 8, 9, 10}}));
-  CHECK(globals(TaskKind::tagging).empty());  // as the model's config says
+  CHECK((globals(ClassificationConfig()) == Places{{0}, {0}}));
+  CHECK((globals(SpansConfig()) == Places{{0, 1, 2, 3}, {0, 1, 2, 3, 4, 5}}));
+  CHECK((globals(ChoiceConfig()) == Places{{5, 6, 7, 8}, {7, 8, 9, 10}}));
+  CHECK(globals(TaggingConfig()).empty());  // as the model's config says
 }
 
 TEST_CASE("an epoch has every item once, its last batch is smaller, and no batch has items of two epochs",
@@ -499,7 +489,7 @@ TEST_CASE("an epoch has every item once, its last batch is smaller, and no batch
   std::vector<TaskRow> rows;
   for (int64_t r = 0; r < 10; ++r) {
     rows.push_back(task_row(r, 5 + r));
-    rows.back().label = r % 3;
+    rows.back().gold.label = r % 3;
   }
   const auto network = task_network(small(), of_three());
   const auto setting = labelled_setting(network->model_config(), {of_three()});
@@ -547,7 +537,7 @@ TEST_CASE("a step computes its rows in batches of like length, whose losses sum 
   std::vector<TaskRow> rows;
   for (int64_t r = 0; r < 40; ++r) {
     rows.push_back(task_row(r, r % 2 == 0 ? 5 + r % 4 : 30 + r % 9, static_cast<int32_t>(r % 11)));
-    rows.back().label = r % 3;
+    rows.back().gold.label = r % 3;
   }
   const auto network = task_network(small(), of_three());
   auto setting = labelled_setting(network->model_config(), {of_three()});
@@ -585,8 +575,8 @@ TEST_CASE("a step computes its rows in batches of like length, whose losses sum 
   CHECK(few->step_batches(12, 4).empty());
   CHECK(few->step_batches(8, 4).size() == 1);
   // A batch of which no word has a tag has no gradient, and is not computed.
-  auto tags = three_rows(TaskKind::tagging);
-  for (auto& label : tags[1].labels) label = no_label;
+  auto tags = three_rows(TaggingConfig());
+  for (auto& label : tags[1].gold.labels) label = no_label;
   const auto tagged = labelled_setting(network->model_config(), {with_labels<TaggingConfig>()});
   CHECK(make_labelled_rows(tagged, tags, Rng(7), {3})->step_batches(0, 3).size() == 1);
   CHECK(make_labelled_rows(tagged, {tags[1]}, Rng(7), {1})->step_batches(0, 1).empty());
@@ -596,7 +586,7 @@ TEST_CASE("with drop_last an epoch ends before its smaller batch, whose items ar
           "[objectives][tasks]") {
   std::vector<TaskRow> rows;
   for (int64_t r = 0; r < 10; ++r) rows.push_back(task_row(r, 5 + r));
-  for (auto& row : rows) row.label = 0;
+  for (auto& row : rows) row.gold.label = 0;
   const auto network = task_network(small(), of_three());
   const auto setting = labelled_setting(network->model_config(), {of_three()});
   const auto maker = make_labelled_rows(setting, rows, Rng(7), {4}, /*drop_last=*/true);
@@ -730,7 +720,7 @@ TEST_CASE("rows that a head cannot be trained on are refused with their item", "
     return make_labelled_rows(setting, std::move(rows), Rng(1), {2});
   };
   auto row = task_row(4, 6);
-  row.label = 3;
+  row.gold.label = 3;
   CHECK_THROWS_WITH(made_of({row}),
                     "item 4 of the task has the label 3, and its labels are 0 to 2; name that label, or leave the item "
                     "out");
@@ -739,7 +729,7 @@ TEST_CASE("rows that a head cannot be trained on are refused with their item", "
   CHECK_THROWS_WITH(made_of({}), "the task has no rows to train on; look at them with `cloze inspect task`");
   auto several = with_labels<MultilabelConfig>();
   auto short_row = task_row(1, 6);
-  short_row.labels = {1, 0};
+  short_row.gold.labels = {1, 0};
   CHECK_THROWS_WITH(
       make_labelled_rows(labelled_setting(BertConfig{}, {ObjectiveConfig(several)}), {short_row}, Rng(1), {2}),
       "item 1 of the task has 2 entries for 3 labels; give one for each");

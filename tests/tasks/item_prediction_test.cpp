@@ -70,7 +70,7 @@ TEST_CASE("an answer by logits that are no numbers has a loss that is none, and 
   row.second_begin = 3;
   row.second_end = 5;
   row.bytes = {{}, {}, {}, {0, 2}, {3, 6}, {}};
-  row.start = row.end = 4;
+  row.gold.labels = {4, 4};
   const std::vector<TaskRow> rows(2, row);
   const auto logits_of = [](double value) { return RowLogits{std::vector<double>(12, value), 2}; };
   for (const auto& [first, second] : {std::pair(no_number, no_number), std::pair(no_number, 0.0)}) {
@@ -82,7 +82,7 @@ TEST_CASE("an answer by logits that are no numbers has a loss that is none, and 
   CHECK(sound.loss == Approx(std::log(6.0)));
   CHECK(sound.count == 1);
   auto unknown = rows;
-  for (auto& one : unknown) one.start = no_label;
+  for (auto& one : unknown) one.gold.labels.clear();
   CHECK(predict_item(item, unknown, std::vector{logits_of(0), logits_of(0)}, of_kind("spans")).count == 0);
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("an answer is a substring with its place in code points, unless no ans
   row.second_begin = 3, row.second_end = 6;
   row.bytes.assign(7, {-1, -1});
   row.bytes[3] = {0, 2}, row.bytes[4] = {3, 4}, row.bytes[5] = {5, 7};
-  row.start = row.end = 5;
+  row.gold.labels = {5, 5};
   std::vector<double> values(14, -5);
   values[2 * 5] = 3, values[2 * 5 + 1] = 2;  // yz
   values[0] = values[1] = 1;                 // the class token

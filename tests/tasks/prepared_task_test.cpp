@@ -46,7 +46,7 @@ std::vector<TaskRow> fresh_rows(const std::vector<TaskItem>& items, const Tokeni
 bool are_equal(const TaskRow& a, const TaskRow& b) {
   const auto facts = [](const TaskRow& r) {
     return std::tie(r.item, r.window, r.candidate, r.ids, r.segments, r.class_token, r.first_begin, r.first_end,
-                    r.second_begin, r.second_end, r.words, r.bytes, r.label, r.labels, r.value, r.start, r.end);
+                    r.second_begin, r.second_end, r.words, r.bytes, r.gold);
   };
   return facts(a) == facts(b);
 }

@@ -69,18 +69,20 @@ TEST_CASE("rows fit their item where every number is a place, a word, a label or
        [](ItemRows& of) { of.rows[0].first_end = 9; },
        [](ItemRows& of) { of.rows[0].second_begin = of.rows[0].second_end + 1; },
        [](ItemRows& of) { of.rows[0].segments.push_back(0); }, [](ItemRows& of) { of.rows[0].segments[0] = 3; },
-       [](ItemRows& of) { of.rows[0].label = 3; }, [](ItemRows& of) { of.item.gold = label_answer(3); },
+       [](ItemRows& of) { of.rows[0].gold.label = 3; }, [](ItemRows& of) { of.item.gold = label_answer(3); },
        [](ItemRows& of) { of.item.gold = value_answer(1); }});
-  check_changes("multilabel", text_item("a b", labels_answer({0, 2})),
-                {[](ItemRows& of) { of.rows[0].labels.pop_back(); }, [](ItemRows& of) { of.rows[0].labels[0] = 2; },
-                 [](ItemRows& of) { of.item.gold = labels_answer({3}); }});
-  check_changes("regression", text_item("a", value_answer(1)),
-                {[](ItemRows& of) { of.item.gold = label_answer(0); }, [](ItemRows& of) { of.rows[0].labels = {1}; }});
   check_changes(
-      "tagging", TaskItem{.words = {"a", "b"}, .gold = labels_answer({0, 1})},
-      {[](ItemRows& of) { of.rows[0].words[1] = 2; }, [](ItemRows& of) { of.rows[0].words.pop_back(); },
-       [](ItemRows& of) { of.rows[0].labels[1] = 3; }, [](ItemRows& of) { of.rows[0].labels.push_back(no_label); },
-       [](ItemRows& of) { of.item.gold = labels_answer({0}); }});
+      "multilabel", text_item("a b", labels_answer({0, 2})),
+      {[](ItemRows& of) { of.rows[0].gold.labels.pop_back(); }, [](ItemRows& of) { of.rows[0].gold.labels[0] = 2; },
+       [](ItemRows& of) { of.item.gold = labels_answer({3}); }});
+  check_changes(
+      "regression", text_item("a", value_answer(1)),
+      {[](ItemRows& of) { of.item.gold = label_answer(0); }, [](ItemRows& of) { of.rows[0].gold.labels = {1}; }});
+  check_changes("tagging", TaskItem{.words = {"a", "b"}, .gold = labels_answer({0, 1})},
+                {[](ItemRows& of) { of.rows[0].words[1] = 2; }, [](ItemRows& of) { of.rows[0].words.pop_back(); },
+                 [](ItemRows& of) { of.rows[0].gold.labels[1] = 3; },
+                 [](ItemRows& of) { of.rows[0].gold.labels.push_back(no_label); },
+                 [](ItemRows& of) { of.item.gold = labels_answer({0}); }});
   const TaskItem choice{.text = "a", .candidates = {"b", "c d"}, .gold = label_answer(1)};
   check_changes("choice", choice,
                 {[](ItemRows& of) { of.rows.pop_back(); }, [](ItemRows& of) { of.item.gold = label_answer(2); }});
@@ -89,12 +91,13 @@ TEST_CASE("rows fit their item where every number is a place, a word, a label or
 TEST_CASE("rows of answers fit where their bytes are of the context and their answer is in the row", "[tasks]") {
   const TaskItem question{
       .text = "a b", .second = "c d e f a b c d e f", .is_pair = true, .gold = spans_answer({{"f a", 6}})};
-  check_changes("spans", question,
-                {[](ItemRows& of) { of.rows[0].bytes[5] = {-1, 4}; },
-                 [](ItemRows& of) { of.rows[0].bytes[5] = {2, 20}; }, [](ItemRows& of) { of.rows[0].bytes.clear(); },
-                 [](ItemRows& of) { of.rows[0].start = 99; }, [](ItemRows& of) { of.rows[0].end = no_label; },
-                 [](ItemRows& of) { of.item.gold = spans_answer({{"f a", 17}}); },
-                 [](ItemRows& of) { of.item.gold = spans_answer({{"f a", -1}}); }});
+  check_changes(
+      "spans", question,
+      {[](ItemRows& of) { of.rows[0].bytes[5] = {-1, 4}; }, [](ItemRows& of) { of.rows[0].bytes[5] = {2, 20}; },
+       [](ItemRows& of) { of.rows[0].bytes.clear(); }, [](ItemRows& of) { of.rows[0].gold.labels[0] = 99; },
+       [](ItemRows& of) { of.rows[0].gold.labels.pop_back(); },
+       [](ItemRows& of) { of.item.gold = spans_answer({{"f a", 17}}); },
+       [](ItemRows& of) { of.item.gold = spans_answer({{"f a", -1}}); }});
 }
 
 TEST_CASE("a prepared task whose rows lead elsewhere is refused, though its checksum is right", "[tasks]") {

@@ -34,7 +34,7 @@ TEST_CASE("a text that is too long is cut, and what is cut is counted by part", 
   const auto item = pair_item("a b c d e", "f e d", label_answer(1));
   auto found = made(tokenizer, {.max_length = 9}, item);
   CHECK((found.rows.at(0).ids == Ids{2, 5, 6, 7, 3, 10, 9, 8, 3}));
-  CHECK(found.rows[0].label == 1);
+  CHECK(found.rows[0].gold.label == 1);
   CHECK(found.rows[0].item == 7);
   CHECK(found.counts.first.cut_texts == 1);
   CHECK(found.counts.first.cut_tokens == 2);
@@ -48,7 +48,8 @@ TEST_CASE("a text that is too long is cut, and what is cut is counted by part", 
   CHECK((found.rows.at(0).ids == Ids{2, 5, 8, 9, 10, 3}));
   CHECK(found.counts.first.cut_tokens == 2);
   CHECK(made(tokenizer, {.max_length = 9}, text_item("")).counts.first.empty == 1);
-  CHECK(made(tokenizer, {.max_length = 9}, text_item("a", label_answer(unknown_label))).rows[0].label == no_label);
+  CHECK(made(tokenizer, {.max_length = 9}, text_item("a", label_answer(unknown_label))).rows[0].gold.label ==
+        unknown_label);
   CHECK_THROWS_WITH(made(tokenizer, {.max_length = 4}, item),
                     Catch::Contains("a row of 4 tokens has no room for two texts beside 3 special tokens"));
 }
@@ -75,7 +76,7 @@ TEST_CASE("windows of a text have all of it, and of a pair all of the longer one
   CHECK((found.rows[2].ids == Ids{2, 9, 10, 5, 6, 3}));
   for (size_t i = 0; i < found.rows.size(); ++i) {
     CHECK(found.rows[i].window == static_cast<int64_t>(i));
-    CHECK(found.rows[i].label == 0);
+    CHECK(found.rows[i].gold.label == 0);
   }
   CHECK(found.counts.items_in_windows == 1);
   CHECK(found.counts.first.cut_tokens == 0);
@@ -89,14 +90,14 @@ TEST_CASE("numbers are targets of regression, and several labels a vector", "[ta
   TempDir dir;
   const auto tokenizer = small_wordpiece(dir);
   const auto number = made(tokenizer, {.kind = "regression", .max_length = 9}, text_item("a", value_answer(3)));
-  CHECK(number.rows[0].value == 3);
-  CHECK(number.rows[0].label == no_label);
+  CHECK(number.rows[0].gold.value == 3);
+  CHECK(number.rows[0].gold.label == unknown_label);
   const RowOptions options{.kind = "multilabel", .num_labels = 4, .max_length = 9};
-  CHECK((made(tokenizer, options, text_item("a", labels_answer({1, 3}))).rows[0].labels ==
+  CHECK((made(tokenizer, options, text_item("a", labels_answer({1, 3}))).rows[0].gold.labels ==
          std::vector<int64_t>{0, 1, 0, 1}));
-  CHECK(
-      (made(tokenizer, options, text_item("a", labels_answer({}))).rows[0].labels == std::vector<int64_t>{0, 0, 0, 0}));
-  CHECK(made(tokenizer, options, text_item("a")).rows[0].labels.empty());
+  CHECK((made(tokenizer, options, text_item("a", labels_answer({}))).rows[0].gold.labels ==
+         std::vector<int64_t>{0, 0, 0, 0}));
+  CHECK(made(tokenizer, options, text_item("a")).rows[0].gold.labels.empty());
 }
 
 TEST_CASE("each candidate is a row, and the premise is cut alike in all of them", "[tasks]") {
@@ -108,8 +109,8 @@ TEST_CASE("each candidate is a row, and the premise is cut alike in all of them"
   REQUIRE(found.rows.size() == 2);
   CHECK((found.rows[0].ids == Ids{2, 5, 6, 7, 3, 10, 5, 3}));
   CHECK((found.rows[1].ids == Ids{2, 5, 6, 7, 3, 10, 6, 7, 3}));
-  CHECK(found.rows[0].label == 0);
-  CHECK(found.rows[1].label == 1);
+  CHECK(found.rows[0].gold.label == 0);
+  CHECK(found.rows[1].gold.label == 1);
   CHECK(found.rows[1].candidate == 1);
   CHECK(found.counts.first.cut_tokens == 2);
   CHECK((row_groups("choice", found.rows) == std::vector<RowGroup>{{0, 2}}));

@@ -34,7 +34,8 @@ SpanRows read(const Tokenizer& tokenizer, const TaskItem& item, int64_t length,
 }
 
 std::string text_at(const TaskItem& item, const TaskRow& row) {
-  const auto begin = row.bytes[static_cast<size_t>(row.start)][0], end = row.bytes[static_cast<size_t>(row.end)][1];
+  const auto begin = row.bytes[static_cast<size_t>(row.gold.labels[0])][0],
+             end = row.bytes[static_cast<size_t>(row.gold.labels[1])][1];
   return item.second.substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
 }
 
@@ -64,8 +65,8 @@ TEST_CASE("every window has the question, and every token of the context is in o
       REQUIRE((begin >= 0) == (at >= row.second_begin && at < row.second_end));
       for (auto byte = begin; byte < end; ++byte) seen[static_cast<size_t>(byte)] = true;
     }
-    if (row.start == 0) {
-      CHECK(row.end == 0);
+    if (row.gold.labels[0] == 0) {
+      CHECK(row.gold.labels[1] == 0);
       continue;
     }
     ++right;
@@ -91,11 +92,11 @@ TEST_CASE("no window loses or doubles an answer: whole in each window that says 
     const auto found = read(tokenizer, item, 14, Windows{.stride = 4});
     size_t right = 0;
     for (const auto& row : found.rows) {
-      REQUIRE(row.start != no_label);
-      if (row.start == row.class_token) continue;
+      REQUIRE(row.gold.labels.size() == 2);
+      if (row.gold.labels[0] == row.class_token) continue;
       ++right;
-      REQUIRE(row.bytes[static_cast<size_t>(row.start)][0] == begin);
-      REQUIRE(row.bytes[static_cast<size_t>(row.end)][1] == begin + 5);
+      REQUIRE(row.bytes[static_cast<size_t>(row.gold.labels[0])][0] == begin);
+      REQUIRE(row.bytes[static_cast<size_t>(row.gold.labels[1])][1] == begin + 5);
     }
     REQUIRE(right >= 1);
     REQUIRE(found.counts.windows_without_answer == found.rows.size() - right);
@@ -121,14 +122,13 @@ TEST_CASE("without an answer a window points at the class token, and an answer w
   TempDir dir;
   const auto tokenizer = small_wordpiece(dir);
   const auto none = read(tokenizer, question("a", "b c", {}), 30);
-  CHECK(none.rows.at(0).start == 0);
-  CHECK(none.rows[0].end == 0);
+  CHECK((none.rows.at(0).gold.labels == std::vector<int64_t>{0, 0}));
   CHECK(none.counts.items_without_answer == 1);
   const auto lost = read(tokenizer, question("a", "b \u200B c", {{"\u200B", 2}}), 30);
-  CHECK(lost.rows.at(0).start == no_label);
+  CHECK(lost.rows.at(0).gold.labels.empty());
   CHECK(lost.counts.answers_without_token == 1);
   const auto unknown = read(tokenizer, {.id = "u", .text = "a", .second = "b", .is_pair = true}, 30);
-  CHECK(unknown.rows.at(0).start == no_label);
+  CHECK(unknown.rows.at(0).gold.labels.empty());
   CHECK(read(tokenizer, question("a", "", {}), 30).rows.size() == 1);
 }
 
@@ -151,10 +151,10 @@ TEST_CASE("bytes are those of the original text, through every normaliser", "[ta
       const auto item = question("the", context, {{answer, begin}});
       const auto row = read(tokenizer, item, 400, Windows{.stride = 128}).rows.at(0);
       INFO(tokenizer.kind() << " " << answer);
-      REQUIRE(row.start != no_label);
+      REQUIRE(row.gold.labels.size() == 2);
       // A model that is sure gives a substring of the context which has the answer.
       SpanLogits sure{.start = std::vector<double>(row.ids.size()), .end = std::vector<double>(row.ids.size())};
-      sure.start[static_cast<size_t>(row.start)] = sure.end[static_cast<size_t>(row.end)] = 9;
+      sure.start[static_cast<size_t>(row.gold.labels[0])] = sure.end[static_cast<size_t>(row.gold.labels[1])] = 9;
       const auto found = answer_of(context, std::vector{row}, std::vector{sure}).n_best.at(0);
       CHECK(found.text ==
             context.substr(static_cast<size_t>(found.begin), static_cast<size_t>(found.end - found.begin)));

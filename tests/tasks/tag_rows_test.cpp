@@ -27,7 +27,7 @@ std::vector<std::vector<int64_t>> looked_up(const std::vector<TaskRow>& rows, in
   for (const auto& row : rows) {
     tags.emplace_back(row.ids.size(), other);
     for (size_t i = 0; i < row.ids.size(); ++i)
-      if (row.labels[i] != no_label) tags.back()[i] = row.labels[i];
+      if (row.gold.labels[i] != no_label) tags.back()[i] = row.gold.labels[i];
   }
   return tags;
 }
@@ -44,7 +44,7 @@ TEST_CASE("the first token of a word has its tag, and a word without a token shi
   const auto& row = found.rows[0];
   CHECK((row.ids == std::vector<int32_t>{2, 5, 11, 12, 6, 7, 12, 3}));
   CHECK((row.words == std::vector<int64_t>{-1, 0, -1, -1, 2, 5, -1, -1}));
-  CHECK((row.labels == std::vector<int64_t>{no_label, 1, no_label, no_label, 3, 6, no_label, no_label}));
+  CHECK((row.gold.labels == std::vector<int64_t>{no_label, 1, no_label, no_label, 3, 6, no_label, no_label}));
   CHECK(found.counts.words == 6);
   CHECK(found.counts.words_without_token == 3);
   REQUIRE(found.counts.listed_words.size() == 3);

@@ -45,7 +45,7 @@ struct Ranking final : TaskKindRules {
       const TaskItem one{.id = item.id, .line = item.line, .text = place == 0 ? item.text : item.second};
       const auto set_target = [&](TaskRow& row) {
         row.candidate = place;
-        if (item.gold.is_known()) row.label = item.gold.label == place;
+        if (item.gold.is_known()) row.gold = label_answer(item.gold.label == place);
       };
       maker.add_text(one, number, set_target, rows, counts);
     }
@@ -117,8 +117,8 @@ TEST_CASE("rows of a kind of one class come back from a prepared folder, a pair 
   REQUIRE(part.rows.size() == 6);
   CHECK(part.items[1].gold == label_answer(1));
   CHECK((part.rows[2].ids == std::vector<int32_t>{2, 8, 3}));
-  CHECK(part.rows[2].label == 0);
-  CHECK(part.rows[3].label == 1);
+  CHECK(part.rows[2].gold.label == 0);
+  CHECK(part.rows[3].gold.label == 1);
   CHECK(row_groups(ranking(), part.rows).size() == 3);
   CHECK(open_prepared_task(dir / "rows").task.config.kind == ranking());
 }

@@ -130,7 +130,8 @@ struct Multilabel final : TaskKindRules {
   }
   bool target_fits(const TaskRow& row, int64_t labels) const override {
     const auto is_flag = [](int64_t has) { return has == 0 || has == 1; };
-    return row.labels.empty() || (std::ssize(row.labels) == labels && std::ranges::all_of(row.labels, is_flag));
+    return row.gold.labels.empty() ||
+           (std::ssize(row.gold.labels) == labels && std::ranges::all_of(row.gold.labels, is_flag));
   }
 
   void predict(const TaskItem& item, std::span<const TaskRow>, std::span<const RowLogits> of_rows,

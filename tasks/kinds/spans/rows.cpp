@@ -93,13 +93,14 @@ void add_context_rows(const TaskRowMaker& maker, const TaskItem& item, int64_t n
     row.window = number_of_window++;
     set_bytes(row, context, window);
     row.class_token = position_of(maker.framing().no_answer_place, static_cast<int64_t>(row.ids.size()));
+    row.gold.form = item.gold.form;
     const bool is_whole = answer.is_within(window);
     is_whole_anywhere = is_whole_anywhere || is_whole;
     if (is_whole) {
-      row.start = row.second_begin + answer.first - window.begin;
-      row.end = row.second_begin + answer.last - window.begin;
+      const auto before = row.second_begin - window.begin;
+      row.gold.labels = {before + answer.first, before + answer.last};
     } else if (is_known && (!has_answer || answer.exists())) {
-      row.start = row.end = row.class_token;
+      row.gold.labels = {row.class_token, row.class_token};
     }
     counts.windows_without_answer += has_answer && !is_whole;
     counts.split_answers += !is_whole && answer.overlaps(window);

@@ -72,7 +72,10 @@ struct Spans final : TaskKindRules {
     add_context_rows(maker, item, number, rows, counts);
   }
   bool target_fits(const TaskRow& row, int64_t) const override {
-    return row.labels.empty() && row.bytes.size() == row.ids.size();
+    const auto is_place = [&](int64_t at) { return at >= 0 && at < std::ssize(row.ids); };
+    const auto& places = row.gold.labels;
+    return row.bytes.size() == row.ids.size() &&
+           (places.empty() || (places.size() == 2 && std::ranges::all_of(places, is_place)));
   }
 
   void predict(const TaskItem& item, std::span<const TaskRow> rows, std::span<const RowLogits> logits,
@@ -85,9 +88,10 @@ struct Spans final : TaskKindRules {
         side.start.push_back(logits[r].values[2 * t]);
         side.end.push_back(logits[r].values[2 * t + 1]);
       }
-      if (rows[r].start == no_label) continue;
-      const double loss = (log_sum_exp(side.start) - side.start[static_cast<size_t>(rows[r].start)] +
-                           log_sum_exp(side.end) - side.end[static_cast<size_t>(rows[r].end)]) /
+      const auto& places = rows[r].gold.labels;
+      if (places.empty()) continue;
+      const double loss = (log_sum_exp(side.start) - side.start[static_cast<size_t>(places[0])] +
+                           log_sum_exp(side.end) - side.end[static_cast<size_t>(places[1])]) /
                           2;
       best = !best || std::isnan(loss) ? loss : std::max(*best, loss);  // one that is no number stays
     }
@@ -130,15 +134,17 @@ struct Spans final : TaskKindRules {
     return is_exact_answer(item, prediction, scored);
   }
   void write_target(const TaskRow& row, const TaskItem&, nlohmann::ordered_json& to) const override {
-    to["start"] = label_or_null(row.start);
-    to["end"] = label_or_null(row.end);
+    const auto& places = row.gold.labels;
+    to["start"] = label_or_null(places.empty() ? no_label : places[0]);
+    to["end"] = label_or_null(places.empty() ? no_label : places[1]);
   }
   std::string target_text(const TaskRow& row, const TaskItem& item, const TaskLabels&) const override {
-    if (row.start == no_label) return "no known answer";
-    const auto begin = row.bytes[static_cast<size_t>(row.start)][0], end = row.bytes[static_cast<size_t>(row.end)][1];
+    const auto& places = row.gold.labels;
+    if (places.empty()) return "no known answer";
+    const auto begin = row.bytes[static_cast<size_t>(places[0])][0], end = row.bytes[static_cast<size_t>(places[1])][1];
     if (begin < 0) return "no answer here";
     return concat("'", visible(item.second.substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin))),
-                  "', tokens ", row.start, " to ", row.end);
+                  "', tokens ", places[0], " to ", places[1]);
   }
   void write_counts(const InspectedPart& part, nlohmann::ordered_json& to) const override {
     to["items_without_answer"] = part.rows.items_without_answer;

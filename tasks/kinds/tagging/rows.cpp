@@ -79,14 +79,14 @@ void add_word_rows(const TaskRowMaker& maker, const TaskItem& item, int64_t numb
     row.item = number;
     row.window = static_cast<int64_t>(w);
     row.words.assign(row.ids.size(), -1);
-    if (gold.is_known()) row.labels.assign(row.ids.size(), no_label);
+    if (gold.is_known()) row.gold = labels_answer(std::vector(row.ids.size(), no_label));
     for (size_t k = 0; k < words.size(); ++k) {
       if (owners[k] != w) continue;
       const auto at = static_cast<size_t>(row.first_begin + starts[k] - window.begin);
       row.words[at] = words[k];
       if (!gold.is_known()) continue;
       const auto label = gold.labels.at(static_cast<size_t>(words[k]));
-      row.labels[at] = label >= 0 ? label : no_label;
+      row.gold.labels[at] = label >= 0 ? label : no_label;
     }
     rows.push_back(std::move(row));
   }

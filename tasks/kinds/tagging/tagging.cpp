@@ -73,7 +73,8 @@ struct Tagging final : TaskKindRules {
   }
   bool target_fits(const TaskRow& row, int64_t labels) const override {
     const auto is_tag = [&](int64_t id) { return id == no_label || (id >= 0 && id < labels); };
-    return row.labels.empty() || (row.labels.size() == row.ids.size() && std::ranges::all_of(row.labels, is_tag));
+    const auto& tags = row.gold.labels;
+    return tags.empty() || (tags.size() == row.ids.size() && std::ranges::all_of(tags, is_tag));
   }
 
   void predict(const TaskItem& item, std::span<const TaskRow> rows, std::span<const RowLogits> logits,
