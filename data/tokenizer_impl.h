@@ -70,7 +70,7 @@ struct Tokenizer::Impl {
   template <class F>
   void each_part(std::string_view text, const F& f) const {
     if (finder.empty()) return f(size_t{0}, text.size(), -1);
-    auto whole = read_text(text, /*tracked=*/true);
+    auto whole = whole_text(text, /*tracked=*/true);
     finder.split(whole, extras.folding, false);
     size_t last = 0;
     for (const auto& part : whole.parts) {

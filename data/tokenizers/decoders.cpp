@@ -14,14 +14,9 @@ namespace {
 
 using Pieces = std::vector<std::string>;
 
-void read(const Field& field, const std::shared_ptr<SearchTime>& time, int depth, std::vector<Decoder>& steps) {
-  if (field.is_null()) return;
-  const auto type = field["type"].text();
-  if (type == "Sequence") {
-    if (depth >= max_sequence_depth)
-      field.refuse(concat("is a sequence within ", max_sequence_depth, " others; flatten the steps"));
-    for (const auto& step : field["decoders"].list()) read(step, time, depth + 1, steps);
-  } else if (type == "WordPiece") {
+void add_decoder(const Field& field, const std::string& type, const std::shared_ptr<SearchTime>& time,
+                 std::vector<Decoder>& steps) {
+  if (type == "WordPiece") {
     steps.emplace_back(
         WordPieceDecoder{.prefix = field["prefix"].text_or("##"), .cleanup = field["cleanup"].flag(true)});
   } else if (type == "ByteLevel") {
@@ -46,7 +41,6 @@ void read(const Field& field, const std::shared_ptr<SearchTime>& time, int depth
   } else {
     field.refuse(concat("is of the kind '", type, "', a decoder that Cloze does not support"));
   }
-  field.require_steps(steps.size());
 }
 
 void apply(const WordPieceDecoder& step, Pieces& pieces) {
@@ -169,9 +163,9 @@ void apply(const ByteFallbackDecoder&, Pieces& pieces) {
 }  // namespace
 
 std::vector<Decoder> read_decoders(const Field& field, const std::shared_ptr<SearchTime>& time) {
-  std::vector<Decoder> steps;
-  read(field, time, 0, steps);
-  return steps;
+  return read_steps<Decoder>(field, "decoders", [&](const Field& one, const std::string& type, auto& steps) {
+    add_decoder(one, type, time, steps);
+  });
 }
 
 std::string decode_pieces(const std::vector<Decoder>& steps, std::vector<std::string> pieces) {

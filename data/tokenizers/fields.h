@@ -87,4 +87,24 @@ class Field {
   std::string path_;
 };
 
+/// The steps of a normalizer, a pre-tokenizer or a decoder: those of a Sequence, which has them under `list` and may
+/// have others within, else its own. `add(field, type, steps)` appends the step of a type.
+template <class Step, class Add>
+std::vector<Step> read_steps(const Field& field, const char* list, const Add& add) {
+  std::vector<Step> steps;
+  const auto read = [&](const auto& again, const Field& one, int depth) -> void {
+    if (one.is_null()) return;
+    const auto& type = one["type"].text();
+    if (type != "Sequence") {
+      add(one, type, steps);
+      return one.require_steps(steps.size());
+    }
+    if (depth >= max_sequence_depth)
+      one.refuse(concat("is a sequence within ", max_sequence_depth, " others; flatten the steps"));
+    for (const auto& inner : one[list].list()) again(again, inner, depth + 1);
+  };
+  read(read, field, 0);
+  return steps;
+}
+
 }  // namespace cloze

@@ -55,7 +55,7 @@ struct NormalizedText {
 };
 
 /// A text as valid UTF-8 in one part, each character with its own bytes as origin.
-inline NormalizedText read_text(std::string_view text, bool tracked) {
+inline NormalizedText whole_text(std::string_view text, bool tracked) {
   require<DataError>(text.size() < UINT32_MAX, "a text of ", text.size(),
                      " bytes is too long for a tokenizer; at most 4 GB are supported");
   NormalizedText whole;

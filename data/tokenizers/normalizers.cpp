@@ -8,14 +8,9 @@ namespace cloze {
 
 namespace {
 
-void read(const Field& field, const std::shared_ptr<SearchTime>& time, int depth, std::vector<Normalizer>& steps) {
-  if (field.is_null()) return;
-  const auto type = field["type"].text();
-  if (type == "Sequence") {
-    if (depth >= max_sequence_depth)
-      field.refuse(concat("is a sequence within ", max_sequence_depth, " others; flatten the steps"));
-    for (const auto& step : field["normalizers"].list()) read(step, time, depth + 1, steps);
-  } else if (type == "BertNormalizer" || type == "Bert") {
+void add_normalizer(const Field& field, const std::string& type, const std::shared_ptr<SearchTime>& time,
+                    std::vector<Normalizer>& steps) {
+  if (type == "BertNormalizer" || type == "Bert") {
     const bool lowercase = field["lowercase"].flag(true);
     steps.emplace_back(BertNormalizer{.clean_text = field["clean_text"].flag(true),
                                       .split_ideographs = field["handle_chinese_chars"].flag(true),
@@ -45,7 +40,6 @@ void read(const Field& field, const std::shared_ptr<SearchTime>& time, int depth
   } else {
     field.refuse(concat("is of the kind '", type, "', a normalizer that Cloze does not support"));
   }
-  field.require_steps(steps.size());
 }
 
 /// Applies one rule to each character: `change(rewriter, code, bytes)` must consume exactly that character.
@@ -241,9 +235,9 @@ void apply(const ByteLevelNormalizer&, NormalizedText& text, bool) { write_byte_
 }  // namespace
 
 std::vector<Normalizer> read_normalizers(const Field& field, const std::shared_ptr<SearchTime>& time) {
-  std::vector<Normalizer> steps;
-  read(field, time, 0, steps);
-  return steps;
+  return read_steps<Normalizer>(field, "normalizers", [&](const Field& one, const std::string& type, auto& steps) {
+    add_normalizer(one, type, time, steps);
+  });
 }
 
 void normalize(const std::vector<Normalizer>& steps, NormalizedText& text, bool continues) {

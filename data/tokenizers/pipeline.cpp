@@ -248,7 +248,7 @@ struct Pipeline final : TokenizerModel {
   /// The text normalised and split. `continues`: it directly follows another character.
   NormalizedText prepared(std::string_view text, bool tracked, bool continues) const {
     search_time->add_text(text.size());
-    auto whole = read_text(text, tracked || tracks);
+    auto whole = whole_text(text, tracked || tracks);
     added.split(whole, normalizers, continues);
     pre_tokenize(pre_tokenizers, whole, continues);
     return whole;

@@ -47,14 +47,9 @@ MetaspacePreTokenizer metaspace(const Field& field) {
   return made;
 }
 
-void read(const Field& field, const std::shared_ptr<SearchTime>& time, int depth, std::vector<PreTokenizer>& steps) {
-  if (field.is_null()) return;
-  const auto type = field["type"].text();
-  if (type == "Sequence") {
-    if (depth >= max_sequence_depth)
-      field.refuse(concat("is a sequence within ", max_sequence_depth, " others; flatten the steps"));
-    for (const auto& step : field["pretokenizers"].list()) read(step, time, depth + 1, steps);
-  } else if (type == "BertPreTokenizer") {
+void add_pre_tokenizer(const Field& field, const std::string& type, const std::shared_ptr<SearchTime>& time,
+                       std::vector<PreTokenizer>& steps) {
+  if (type == "BertPreTokenizer") {
     steps.emplace_back(BertPreTokenizer{});
   } else if (type == "Whitespace") {
     steps.emplace_back(WhitespacePreTokenizer{});
@@ -81,7 +76,6 @@ void read(const Field& field, const std::shared_ptr<SearchTime>& time, int depth
   } else {
     field.refuse(concat("is of the kind '", type, "', a pre-tokenizer that Cloze does not support"));
   }
-  field.require_steps(steps.size());
 }
 
 /// Turns spans into parts.
@@ -245,9 +239,9 @@ void apply(const FixedLengthPreTokenizer& step, NormalizedText& text, bool) {
 }  // namespace
 
 std::vector<PreTokenizer> read_pre_tokenizers(const Field& field, const std::shared_ptr<SearchTime>& time) {
-  std::vector<PreTokenizer> steps;
-  read(field, time, 0, steps);
-  return steps;
+  return read_steps<PreTokenizer>(field, "pretokenizers", [&](const Field& one, const std::string& type, auto& steps) {
+    add_pre_tokenizer(one, type, time, steps);
+  });
 }
 
 void pre_tokenize(const std::vector<PreTokenizer>& steps, NormalizedText& text, bool continues) {
