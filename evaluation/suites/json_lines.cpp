@@ -64,16 +64,9 @@ std::vector<std::string> SuiteLine::texts(const char* key) const {
 }
 
 std::optional<SuiteLine> SuiteLines::next() {
-  std::string_view line;
-  do {
-    if (!lines_.next(line)) return std::nullopt;
-  } while (is_blank(line));
-  SuiteLine suite_line{parse_json_line(line, lines_.where()), lines_.where()};
-  if (suite_line.object.is_object()) return suite_line;
-  const auto fault = json_line_fault(line);
-  const bool is_cut = fault.find("ends in the middle") != std::string::npos;
-  fail<DataError>(suite_line.where, ": not a JSON object", fault,
-                  is_cut ? "; the file is cut off, get it again" : "; JSON lines have one object per line");
+  auto object = lines_.next_object();
+  if (!object) return std::nullopt;
+  return SuiteLine{std::move(*object), lines_.where()};
 }
 
 std::optional<SuiteLine> first_line(const std::string& path) {

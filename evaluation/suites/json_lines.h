@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/json.h"
-#include "data/reading/line_reader.h"
+#include "data/reading/json_lines.h"
 #include "run/records/suite_units.h"
 
 namespace cloze {
@@ -17,8 +17,8 @@ namespace cloze {
 constexpr uint64_t most_suite_bytes = uint64_t{512} << 20;
 
 /// The lines of a file of a suite.
-struct SuiteText : LineReader {
-  explicit SuiteText(const std::string& path) : LineReader(path, LoneReturn::ends_if_no_feeds, most_suite_bytes) {}
+struct SuiteText : JsonLines {
+  explicit SuiteText(const std::string& path) : JsonLines(path, LoneReturn::ends_if_no_feeds, most_suite_bytes) {}
 };
 
 /// One object of a JSON-lines file. The functions throw DataError with the place for a key that is absent or of another

@@ -16,7 +16,7 @@
 #include "core/spelling.h"
 #include "core/text.h"
 #include "data/reading/byte_source.h"
-#include "data/reading/line_reader.h"
+#include "data/reading/json_lines.h"
 #include "data/reading/table_reader.h"
 #include "data/reading/text_lines.h"
 #include "tasks/figures/label_names.h"
@@ -183,22 +183,21 @@ struct Gathered {
 
 /// What an object says of all labels or candidates; null: nothing, or of a kind that has none.
 const json* shares_of(const json& object, AnyTaskKind kind) {
-  if (*kind->shares == '\0' || !object.is_object()) return nullptr;
+  if (*kind->shares == '\0') return nullptr;
   for (const char* key : {"probabilities", "scores"})
     if (object.contains(key) && !object[key].empty()) return &object[key];
   return nullptr;
 }
 
 void read_json_lines(Gathered& gathered, PredictionFile& file) {
-  LineReader lines(gathered.path, LoneReturn::ends_if_no_feeds, most_prediction_bytes);
+  JsonLines lines(gathered.path, LoneReturn::ends_if_no_feeds, most_prediction_bytes);
   const std::string key = gathered.kind->key, shares_key = gathered.kind->shares;
   int64_t number = 0, with_margin = 0;
-  for (std::string_view line; lines.next(line);) {
-    if (line.empty()) continue;
+  while (const auto read = lines.next_object()) {
+    const auto& object = *read;
     const auto where = lines.where();
-    const auto object = parse_json_line(line, where);
     const auto* shares = shares_of(object, gathered.kind);
-    const bool is_decided = object.is_object() && object.contains(key);
+    const bool is_decided = object.contains(key);
     require<DataError>(is_decided || shares != nullptr, where, ": a prediction of ", name_of(gathered.kind),
                        " is an object with the key '", key, "'",
                        shares_key.empty() ? "" : concat(", or '", shares_key, "'"));

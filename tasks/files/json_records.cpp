@@ -7,7 +7,7 @@
 #include "core/json.h"
 #include "core/spelling.h"
 #include "core/text.h"
-#include "data/reading/line_reader.h"
+#include "data/reading/json_lines.h"
 #include "data/reading/text_lines.h"
 #include "tasks/files/records.h"
 
@@ -44,25 +44,15 @@ class JsonRecords final : public RecordReader {
   using Element = std::vector<std::pair<std::string, const json*>>;
 
   bool read_object() {
-    std::string_view line;
-    do {
-      if (!lines_.next(line)) return false;
-    } while (is_blank(line) || is_left_out(line));
+    const auto count = [&](const std::string& fault) {
+      if (bad_.count++ == 0) bad_.first = fault;
+    };
+    auto object = source_.skip_bad ? lines_.next_object(count) : lines_.next_object();
+    if (!object) return false;
+    object_ = std::move(*object);
     elements_.clear();
     at_ = 0;
     expand({{"", &object_}}, source_.each);
-    return true;
-  }
-
-  /// Reads the object of a line; true for a line without one where bad lines are left out. Throws DataError otherwise.
-  bool is_left_out(std::string_view line) {
-    object_ = parse_json_line(line, where());
-    if (object_.is_object()) return false;
-    const auto what = concat(where(), ": not a JSON object", json_line_fault(line));
-    const bool may_go_on = lines_.number == 1 && line == "{";
-    require<DataError>(source_.skip_bad, what, "; JSON lines have one object per line",
-                       may_go_on ? concat(": jq -c . ", lines_.name, " writes it so") : "");
-    if (bad_.count++ == 0) bad_.first = what;
     return true;
   }
 
@@ -192,7 +182,7 @@ class JsonRecords final : public RecordReader {
   }
 
   RecordSource source_;
-  LineReader lines_;
+  JsonLines lines_;
   json object_{};
   std::vector<Element> elements_;
   size_t at_ = 0;
