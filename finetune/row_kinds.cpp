@@ -1,4 +1,4 @@
-#include "finetune/row_kinds.h"
+#include "finetune/labelled_rows.h"
 
 #include <algorithm>
 #include <map>

@@ -6,19 +6,35 @@ Tensor class_weights_of(const TaskHeadTerms& terms, const Tensor& like) {
   return at::tensor(at::ArrayRef<double>(terms.class_weights), at::kDouble).to(at::kFloat).to(like.device());
 }
 
-LossPart part_of_head(const std::string& name, double weight, const TaskHeadTerms& terms, const HeadKind& kind,
-                      const Batch& batch) {
-  LossPart part{.name = name, .weight = weight};
-  part.count = kind.count(batch);
-  part.has_accuracy = kind.has_accuracy();
-  if (terms.class_weights.empty() || !batch.labels.defined()) return part;
+LabelledLoss::LabelledLoss(const TaskHead& config, std::shared_ptr<HeadKind> kind, const HeadContext& in)
+    : Objective(config),
+      name_(config.name()),
+      weight_(config.weight),
+      terms_(config),
+      use_(config.use()),
+      kind_(std::move(kind)),
+      design_(head_of(config, use_, in.model)),
+      text_state_{config.head, design_.token, design_.mean, in.base.eos_token_id} {}
+
+std::vector<LossPart> LabelledLoss::parts(const Batch& batch) const {
+  LossPart part{.name = name_, .weight = weight_};
+  part.count = kind_->count(batch);
+  part.has_accuracy = kind_->has_accuracy();
+  if (terms_.class_weights.empty() || !batch.labels.defined()) return {part};
   const auto& labels = batch.labels;
-  part.weights =
-      class_weights_of(terms, labels).index_select(0, labels.clamp_min(0)).masked_fill(labels.eq(uncounted_label), 0.0);
-  return part;
+  part.weights = class_weights_of(terms_, labels)
+                     .index_select(0, labels.clamp_min(0))
+                     .masked_fill(labels.eq(uncounted_label), 0.0);
+  return {part};
 }
 
-void count_labelled(const Batch& batch, std::vector<RowSizes>& rows) {
+double LabelledLoss::count_states(const std::vector<RowSizes>& rows) const {
+  double states = 0;
+  for (const auto& row : rows) states += row.count * (reads_texts(use_) ? 1 : row.read);
+  return states;
+}
+
+void LabelledLoss::count_predictions(const Batch& batch, std::vector<RowSizes>& rows) const {
   for (auto& row : rows) {
     row.predicted = 0;
     if (batch.decoder_input_ids.defined()) row.target_length = row.length;

@@ -1,7 +1,7 @@
 #pragma once
 // What tells a kind of head from others: what its logits are of, and their loss.
 #include "objectives/objective.h"
-#include "objectives/task_heads/task_heads.h"
+#include "objectives/task_heads/head_layers.h"
 
 namespace cloze {
 
@@ -28,13 +28,30 @@ class HeadKind {
   virtual NetworkOutputs outputs(const Tensor& logits) const { return {{"logits", by_task(logits)}}; }
 };
 
-// What the layers of all kinds share.
+/// The loss of a kind on labelled rows, whatever layers its logits come from.
+class LabelledLoss : public Objective {
+ public:
+  std::string name() const override { return name_; }
+  /// With the number of predictions, and their factors.
+  std::vector<LossPart> parts(const Batch& batch) const override;
+  /// The decoder of an encoder-decoder reads the whole text, and nothing is predicted token by token.
+  void count_predictions(const Batch& batch, std::vector<RowSizes>& rows) const override;
+  /// A state alone does not tell which of them the head reads.
+  NetworkOutputs outputs(Backbone&, const Tensor&) override { return {}; }
 
-/// Name, weight and number of predictions of a head's loss, with their factors.
-LossPart part_of_head(const std::string& name, double weight, const TaskHeadTerms& terms, const HeadKind& kind,
-                      const Batch& batch);
-/// The decoder of an encoder-decoder reads the whole text, and nothing is predicted token by token.
-void count_labelled(const Batch& batch, std::vector<RowSizes>& rows);
+ protected:
+  LabelledLoss(const TaskHead& config, std::shared_ptr<HeadKind> kind, const HeadContext& in);
+  /// The states that logits are made of.
+  double count_states(const std::vector<RowSizes>& rows) const;
+
+  std::string name_;
+  double weight_;
+  TaskHeadTerms terms_;
+  HeadUse use_;
+  std::shared_ptr<HeadKind> kind_;
+  PublishedHead design_;
+  TextState text_state_;
+};
 
 // What several kinds share.
 

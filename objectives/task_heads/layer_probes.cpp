@@ -6,21 +6,13 @@
 namespace cloze {
 
 LayerProbes::LayerProbes(const TaskHead& config, std::shared_ptr<HeadKind> kind, const HeadContext& in)
-    : Objective(config),
-      name_(config.name()),
-      weight_(config.weight),
-      terms_(config),
-      use_(config.use()),
-      kind_(std::move(kind)),
+    : LabelledLoss(config, std::move(kind), in),
       layers_(probed_layers(config, in.model)),
       depth_(layers_below_head(in.model)) {
-  const auto design = head_of(config, use_, in.model);
-  dropout_ = design.dropout;
-  text_state_ = {config.head, design.token, design.mean, in.base.eos_token_id};
   for (const auto layer : layers_)
     probes_.push_back(own(concat("layer", layer),
-                          std::make_shared<HeadLinear>(in.base.hidden_size, config.outputs(), design.output_bias,
-                                                       design.weights, design.output_range)));
+                          std::make_shared<HeadLinear>(in.base.hidden_size, config.outputs(), design_.output_bias,
+                                                       design_.weights, design_.output_range)));
   chosen_ = layers_.size() - 1;
 }
 
@@ -38,20 +30,15 @@ std::vector<const Layer*> LayerProbes::clipped_apart() const {
 }
 
 std::vector<LossPart> LayerProbes::parts(const Batch& batch) const {
-  auto part = part_of_head(name_, weight_, terms_, *kind_, batch);
+  auto part = LabelledLoss::parts(batch)[0];
   if (is_training() && layers_.size() > 1) part.has_accuracy = false;  // the sum of several
   return {part};
 }
 
-void LayerProbes::count_predictions(const Batch& batch, std::vector<RowSizes>& rows) const {
-  count_labelled(batch, rows);
-}
-
 Cost LayerProbes::cost(const Backbone& backbone, const std::vector<RowSizes>& rows) const {
-  double states = 0, each = 0;
-  for (const auto& row : rows) states += row.count * (reads_texts(use_) ? 1 : row.read);
+  double each = 0;
   for (const auto& probe : probes_) each += probe->multiply_adds();
-  return {.trained = states * each + (kept_.defined() ? 0 : backbone.multiply_adds(rows))};
+  return {.trained = count_states(rows) * each + (kept_.defined() ? 0 : backbone.multiply_adds(rows))};
 }
 
 /// The states of the layers, which traces have by block.
@@ -91,11 +78,11 @@ Tensor LayerProbes::logits(size_t probe, const Tensor& states) const {
 /// The sum of the losses of all probes, each of which is that of its probe alone; of a network that is not trained, the
 /// loss of the one that stands for the run.
 std::vector<LossPart> LayerProbes::losses(Backbone& backbone, const Tensor&, const Batch& batch) {
-  auto part = LayerProbes::parts(batch)[0];
+  auto part = parts(batch)[0];
   const bool has_kept = is_training() && kept_.defined() && batch.states_at.defined();
   const auto read = has_kept ? kept_.index_select(1, batch.states_at) : states(backbone, batch);
   const Dropout drop{
-      .p = dropout_, .key = mix(batch.dropout_key, name_hash("head")), .site = 3, .active = is_training()};
+      .p = design_.dropout, .key = mix(batch.dropout_key, name_hash("head")), .site = 3, .active = is_training()};
   Tensor sum;
   for (size_t probe = 0; probe < probes_.size(); ++probe) {
     if (!is_training() && probe != chosen_) continue;

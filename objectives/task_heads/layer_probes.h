@@ -4,7 +4,6 @@
 
 #include "objectives/network.h"
 #include "objectives/task_heads/head_kind.h"
-#include "objectives/task_heads/head_layers.h"
 
 namespace cloze {
 
@@ -12,7 +11,7 @@ namespace cloze {
 /// stands for the run: the last, until another is chosen. The backbone stays as it is, so that they run it for rows
 /// whose states are not kept.
 /// Source: Alain and Bengio 2016 (arXiv 1610.01644).
-class LayerProbes final : public Objective {
+class LayerProbes final : public LabelledLoss {
  public:
   LayerProbes(const TaskHead& config, std::shared_ptr<HeadKind> kind, const HeadContext& in);
 
@@ -32,17 +31,14 @@ class LayerProbes final : public Objective {
   /// batch has those at Batch::states_at.
   void keep(Tensor states) { kept_ = std::move(states); }
 
-  std::string name() const override { return name_; }
   /// False: losses are of kept states, or of those that the probes take from the backbone themselves.
   bool reads_backbone() const override { return false; }
   bool reads_layers() const override { return true; }
   std::vector<const Layer*> clipped_apart() const override;
   void restore(const nlohmann::json& chosen) override;
   std::vector<LossPart> parts(const Batch& batch) const override;
-  void count_predictions(const Batch& batch, std::vector<RowSizes>& rows) const override;
   Cost cost(const Backbone& backbone, const std::vector<RowSizes>& rows) const override;
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override;
-  NetworkOutputs outputs(Backbone&, const Tensor&) override { return {}; }
   NetworkOutputs batch_outputs(Backbone& backbone, const Tensor& hidden, const Batch& batch,
                                const Traces* layers) override;
 
@@ -50,13 +46,6 @@ class LayerProbes final : public Objective {
   Tensor states_in(const Traces& traces, const Batch& batch) const;
   Tensor logits_of(size_t probe, const Tensor& states, const Dropout& drop) const;
 
-  std::string name_;
-  double weight_;
-  TaskHeadTerms terms_;
-  HeadUse use_;
-  std::shared_ptr<HeadKind> kind_;
-  double dropout_;
-  TextState text_state_;
   std::vector<int64_t> layers_;
   int64_t depth_;                                      ///< of the stack below
   std::vector<std::shared_ptr<HeadLinear>> probes_{};  ///< of `layers_`
