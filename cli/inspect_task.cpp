@@ -89,7 +89,7 @@ void add_inspect_task(CLI::App& inspect) {
     if (options->json)
       print_data(json_text(to_json(found, task)) + "\n");
     else
-      print_text(to_text(found, task, reader.tokenizer));
+      print_text(inspection_report(found, task, reader.tokenizer));
   });
 }
 

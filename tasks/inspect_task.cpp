@@ -239,7 +239,7 @@ std::string tokens_of(const TaskRow& row, const Task& task, const Tokenizer& tok
 
 }  // namespace
 
-std::string to_text(const TaskInspection& inspection, const Task& task, const Tokenizer& tokenizer) {
+std::string inspection_report(const TaskInspection& inspection, const Task& task, const Tokenizer& tokenizer) {
   const auto kind = task.config.kind;
   std::string text = concat(task.config.task, ": ", name_of(kind), "\n\n");
   if (kind->form == AnswerForm::value) {

@@ -47,6 +47,6 @@ TaskInspection inspect_task(const Task& task, const TaskRowMaker& maker, const R
 nlohmann::ordered_json to_json(const TaskInspection& inspection, const Task& task);
 
 /// The same for people.
-std::string to_text(const TaskInspection& inspection, const Task& task, const Tokenizer& tokenizer);
+std::string inspection_report(const TaskInspection& inspection, const Task& task, const Tokenizer& tokenizer);
 
 }  // namespace cloze

@@ -301,15 +301,40 @@ bool has_gold(const TaskItem& item) { return item.gold.is_known(); }
 
 bool has_label(const TaskItem& item) { return !item.gold.labels.empty(); }
 
-/// Predicts the items of one window after another.
+/// The run of a command, whose items are texts.
+TaskRun open_with_tokenizer(const PredictCommand& c) {
+  auto opened = open_task_run(c.run, c.checkpoint, c.task);
+  require_tokenizer(opened.run);
+  return opened;
+}
+
+/// The file with the items that a command names, or a copy of standard input.
+std::string file_of_items(const PredictCommand& c, const Task& task, const ScratchFolder& scratch) {
+  return c.file == "-" ? spooled_items(task, scratch) : find_task_data(fs::absolute(c.file).string(), task.file);
+}
+
+/// Predicts the items of a file, one window after another.
 class Predictor {
  public:
-  Predictor(TaskRun& opened, PredictionOutput& output)
-      : opened_(opened),
-        output_(output),
-        maker_(opened.run.tokenizer, framing_of(opened.run.tokenizer, opened.run.config.model),
-               row_options(opened.task.task.config, opened.task.task.labels)) {}
+  explicit Predictor(const PredictCommand& command)
+      : command_(command),
+        opened_(open_with_tokenizer(command)),
+        file_(file_of_items(command, opened_.task.task, scratch_)),
+        output_(command, file_, opened_.task.task),
+        maker_(opened_.run.tokenizer, framing_of(opened_.run.tokenizer, opened_.run.config.model),
+               row_options(opened_.task.task.config, opened_.task.task.labels)) {}
 
+  void run() {
+    const auto& task = opened_.task.task;
+    const auto read = read_all_items(task, file_, command_, [&](auto& window) { predict(window); });
+    output_.finish();
+    for (const auto& note : read.notes) log_info("task", note);
+    if (const auto note = cut_note("items", counts_); !note.empty()) log_info("task", note);
+    if (!command_.out.empty()) log_result("predict", concat(thousands(count_), " predictions -> ", command_.out));
+    say_figures();
+  }
+
+ private:
   void predict(TaskPart& part) {
     auto& window = part.items;
     std::vector<TaskRow> rows;
@@ -323,8 +348,6 @@ class Predictor {
     judge_later(window, found);
   }
 
-  uint64_t count() const { return count_; }
-  const RowCounts& counts() const { return counts_; }
   /// Says the figures, where every item has a label; a column of sets that is all empty is none.
   void say_figures() const {
     const auto& config = opened_.task.task.config;
@@ -336,13 +359,13 @@ class Predictor {
     log_info("task", concat("the items have labels:\n", tables_text(tables_of(config.task, figures))));
   }
 
- private:
   /// Why figures of the items would say nothing, by those that the run was trained on; empty: they do.
   std::string unjudged() const {
     const bool has_rows = !opened_.folder.empty();  // not of a head that was trained elsewhere
     const auto train = has_rows ? read_prepared_part(opened_.folder, "train").items : std::vector<TaskItem>{};
     return opened_.task.task.config.kind->unjudged(items_, train);
   }
+
   /// Keeps what figures are made of, as long as there may be some.
   void judge_later(std::vector<TaskItem>& window, std::vector<ItemPrediction>& predictions) {
     are_labelled_ = are_labelled_ && std::all_of(window.begin(), window.end(), has_gold);
@@ -355,8 +378,11 @@ class Predictor {
     std::move(predictions.begin(), predictions.end(), std::back_inserter(predictions_));
   }
 
-  TaskRun& opened_;
-  PredictionOutput& output_;
+  const PredictCommand& command_;
+  TaskRun opened_;
+  ScratchFolder scratch_{};
+  std::string file_;
+  PredictionOutput output_;
   TaskRowMaker maker_;
   RowCounts counts_{};
   uint64_t count_ = 0;
@@ -368,20 +394,7 @@ class Predictor {
 }  // namespace
 
 int run_predict(const PredictCommand& c) {
-  auto opened = open_task_run(c.run, c.checkpoint, c.task);
-  require_tokenizer(opened.run);
-  const ScratchFolder scratch;
-  const auto& task = opened.task.task;
-  const auto file =
-      c.file == "-" ? spooled_items(task, scratch) : find_task_data(fs::absolute(c.file).string(), task.file);
-  PredictionOutput output(c, file, task);
-  Predictor predictor(opened, output);
-  const auto read = read_all_items(task, file, c, [&](auto& window) { predictor.predict(window); });
-  output.finish();
-  for (const auto& note : read.notes) log_info("task", note);
-  if (const auto note = cut_note("items", predictor.counts()); !note.empty()) log_info("task", note);
-  if (!c.out.empty()) log_result("predict", concat(thousands(predictor.count()), " predictions -> ", c.out));
-  predictor.say_figures();
+  Predictor(c).run();
   return 0;
 }
 

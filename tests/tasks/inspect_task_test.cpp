@@ -59,7 +59,7 @@ TEST_CASE("examples come in the order of training, epoch after epoch, and counts
   CHECK((train["labels"] == json{{"no", 3}, {"yes", 2}}));
   CHECK(found["counts"]["test"]["unknown_labels"] == 1);
   CHECK(!found["counts"].contains("valid"));
-  const auto text = to_text(inspected(task, tokenizer, 1), task, tokenizer);
+  const auto text = inspection_report(inspected(task, tokenizer, 1), task, tokenizer);
   CHECK_THAT(text, Catch::Contains("3 (60 %)"));
   CHECK_THAT(text, Catch::Contains("train: 1 of 5 first texts cut, 2 of 12 tokens"));
   CHECK_THAT(text, Catch::Contains("[CLS]"));
@@ -82,11 +82,12 @@ TEST_CASE("a choice has its candidates together, answers their places and tags t
   one = to_json(inspected(task, tokenizer, 1), task)["examples"][0];
   CHECK(one["start"] == 4);
   CHECK(one["end"] == 4);
-  CHECK_THAT(to_text(inspected(task, tokenizer, 1), task, tokenizer), Catch::Contains("'cafe', tokens 4 to 4"));
+  CHECK_THAT(inspection_report(inspected(task, tokenizer, 1), task, tokenizer),
+             Catch::Contains("'cafe', tokens 4 to 4"));
   task.config.kind = "tagging";
   task.labels = {.names = {"O", "B-x"}, .written = {"O", "B-x"}};
   task.train.items = {{.id = "w", .words = {"axy", "b"}, .gold = labels_answer({1, 0})}};
   one = to_json(inspected(task, tokenizer, 1), task)["examples"][0];
   CHECK((one["labels"] == std::vector<int64_t>{no_label, 1, no_label, no_label, 0, no_label}));
-  CHECK_THAT(to_text(inspected(task, tokenizer, 1), task, tokenizer), Catch::Contains("a/B-x ##x ##y b/O"));
+  CHECK_THAT(inspection_report(inspected(task, tokenizer, 1), task, tokenizer), Catch::Contains("a/B-x ##x ##y b/O"));
 }

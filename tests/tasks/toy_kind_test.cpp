@@ -156,5 +156,6 @@ TEST_CASE("inspect shows the rows of a kind of one class together", "[tasks]") {
   const auto found = to_json(inspection, task);
   REQUIRE(found["examples"].size() == 3);
   CHECK(found["examples"][0]["choices"].size() == 2);
-  CHECK_THAT(to_text(inspection, task, tokenizer), Catch::Contains("y, candidate 1: right\n  [CLS] e f a [SEP]"));
+  CHECK_THAT(inspection_report(inspection, task, tokenizer),
+             Catch::Contains("y, candidate 1: right\n  [CLS] e f a [SEP]"));
 }
