@@ -13,7 +13,7 @@
 #include "objectives/kinds.h"
 #include "run/config/load_config.h"
 #include "run/config/foreign_names.h"
-#include "run/config/objective_short_form.h"
+#include "run/config/evaluation_protocol.h"
 #include "run/moved.h"
 
 namespace cloze {

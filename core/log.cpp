@@ -81,7 +81,7 @@ Log& log() {
 }
 
 /// `[data]    `
-std::string head_of(std::string_view from) {
+std::string prefix_of(std::string_view from) {
   if (from.empty()) return "";
   auto head = "[" + std::string(from) + "]";
   head.resize(std::max(head.size() + 1, head_width), ' ');
@@ -92,22 +92,22 @@ std::string head_of(std::string_view from) {
 
 void log_info(std::string_view from, std::string_view text) {
   const std::lock_guard lock(log().mutex);
-  log().write(head_of(from), printable(std::string(text)), log().level != LogLevel::quiet);
+  log().write(prefix_of(from), printable(std::string(text)), log().level != LogLevel::quiet);
 }
 
 void log_warning(std::string_view from, std::string_view text) {
   const std::lock_guard lock(log().mutex);
-  log().write(head_of(from), "warning: " + readable(std::string(text)), true);
+  log().write(prefix_of(from), "warning: " + readable(std::string(text)), true);
 }
 
 void log_result(std::string_view from, std::string_view text) {
   const std::lock_guard lock(log().mutex);
-  log().write(head_of(from), printable(std::string(text)), true);
+  log().write(prefix_of(from), printable(std::string(text)), true);
 }
 
 void log_debug(std::string_view from, std::string_view text) {
   const std::lock_guard lock(log().mutex);
-  if (log().level == LogLevel::verbose) log().write(head_of(from), printable(std::string(text)), true);
+  if (log().level == LogLevel::verbose) log().write(prefix_of(from), printable(std::string(text)), true);
 }
 
 void set_log_prefix(const std::string& prefix) {
@@ -135,7 +135,7 @@ void set_log_file(const std::string& path) {
     log().file->set_pattern("%Y-%m-%d %H:%M:%S  %v");
   } catch (const spdlog::spdlog_ex& e) {
     log().write(
-        head_of("log"),
+        prefix_of("log"),
         "warning: " + printable(path) + " cannot be written (" + e.what() + "); the log goes to the terminal only",
         true);
   }
@@ -179,57 +179,6 @@ void erase_progress() {
 std::string on_standard_error(const std::string& text) {
   if (!is_terminal()) return text;
   return wrapped_lines("", text, static_cast<int64_t>(terminal_columns(STDERR_FILENO, 80)), 2);
-}
-
-std::string thousands(uint64_t n) {
-  std::string digits = std::to_string(n);
-  for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<size_t>(at), ",");
-  return digits;
-}
-
-std::string duration(double seconds) {
-  const auto s = static_cast<int64_t>(seconds + 0.5);
-  char text[48];
-  if (s >= 3600)
-    std::snprintf(text, sizeof text, "%ldh%02ldm", static_cast<long>(s / 3600), static_cast<long>(s / 60 % 60));
-  else if (s >= 60)
-    std::snprintf(text, sizeof text, "%ldm%02lds", static_cast<long>(s / 60), static_cast<long>(s % 60));
-  else if (seconds >= 9.95 || seconds == 0)
-    std::snprintf(text, sizeof text, "%lds", static_cast<long>(s));
-  else
-    std::snprintf(text, sizeof text, "%.1fs", seconds);
-  return text;
-}
-
-std::string bytes(double n) {
-  const char* units[] = {"B", "kB", "MB", "GB", "TB"};
-  int unit = 0;
-  while (n >= 999.5 && unit < 4) {
-    n /= 1000;
-    ++unit;
-  }
-  char text[32];
-  std::snprintf(text, sizeof text, unit == 0 || n >= 99.5 ? "%.0f %s" : "%.1f %s", n, units[unit]);
-  return text;
-}
-
-std::string significant(double value, int digits) {
-  const double size = std::abs(value);
-  const bool whole = size >= std::pow(10, digits - 1) && size < 1e15;
-  char text[32];
-  if (whole)
-    std::snprintf(text, sizeof text, "%.0f", value);
-  else
-    std::snprintf(text, sizeof text, "%.*g", digits, value);
-  return text;
-}
-
-std::string with_prefix(double value) {
-  const char* prefixes[] = {"", " k", " M", " G", " T", " P"};
-  int prefix = 0;
-  for (; std::abs(value) >= 999.5 && prefix < 5; ++prefix)
-    value /= 1000;  // 1000 after rounding is 1 of the next prefix
-  return significant(value, 3) + prefixes[prefix];
 }
 
 namespace {

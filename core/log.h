@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/text.h"
+
 namespace cloze {
 
 /// How far some work has come.
@@ -57,16 +59,5 @@ void end_progress();
 void erase_progress();
 /// A text as standard error shows it: on a terminal its lines are broken between words.
 std::string on_standard_error(const std::string& text);
-
-/// `1234567` -> `1,234,567`.
-std::string thousands(uint64_t n);
-/// A number of seconds as `3h12m`, `4m05s`, `12s`.
-std::string duration(double seconds);
-/// A number of bytes as `12.3 MB`.
-std::string bytes(double n);
-/// A number with `digits` significant digits; integer parts of up to 15 digits are complete, without an exponent.
-std::string significant(double value, int digits);
-/// A number with three significant digits and an SI prefix: `999700` -> `1 M`.
-std::string with_prefix(double value);
 
 }  // namespace cloze

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/log.h"
 #include "core/shown_character.h"
 
 namespace cloze {
@@ -151,6 +150,57 @@ std::string digits(double value, int count) { return number_text(value, std::cha
 std::string fixed(double value, int decimals, bool sign) {
   const auto text = number_text(value, std::chars_format::fixed, decimals);
   return (sign && !std::signbit(value) ? "+" : "") + text;
+}
+
+std::string thousands(uint64_t n) {
+  std::string digits = std::to_string(n);
+  for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<size_t>(at), ",");
+  return digits;
+}
+
+std::string duration(double seconds) {
+  const auto s = static_cast<int64_t>(seconds + 0.5);
+  char text[48];
+  if (s >= 3600)
+    std::snprintf(text, sizeof text, "%ldh%02ldm", static_cast<long>(s / 3600), static_cast<long>(s / 60 % 60));
+  else if (s >= 60)
+    std::snprintf(text, sizeof text, "%ldm%02lds", static_cast<long>(s / 60), static_cast<long>(s % 60));
+  else if (seconds >= 9.95 || seconds == 0)
+    std::snprintf(text, sizeof text, "%lds", static_cast<long>(s));
+  else
+    std::snprintf(text, sizeof text, "%.1fs", seconds);
+  return text;
+}
+
+std::string bytes(double n) {
+  const char* units[] = {"B", "kB", "MB", "GB", "TB"};
+  int unit = 0;
+  while (n >= 999.5 && unit < 4) {
+    n /= 1000;
+    ++unit;
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 || n >= 99.5 ? "%.0f %s" : "%.1f %s", n, units[unit]);
+  return text;
+}
+
+std::string significant(double value, int digits) {
+  const double size = std::abs(value);
+  const bool whole = size >= std::pow(10, digits - 1) && size < 1e15;
+  char text[32];
+  if (whole)
+    std::snprintf(text, sizeof text, "%.0f", value);
+  else
+    std::snprintf(text, sizeof text, "%.*g", digits, value);
+  return text;
+}
+
+std::string with_prefix(double value) {
+  const char* prefixes[] = {"", " k", " M", " G", " T", " P"};
+  int prefix = 0;
+  for (; std::abs(value) >= 999.5 && prefix < 5; ++prefix)
+    value /= 1000;  // 1000 after rounding is 1 of the next prefix
+  return significant(value, 3) + prefixes[prefix];
 }
 
 std::string in_percent(double fraction) { return significant(100 * fraction, 4) + " %"; }

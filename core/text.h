@@ -32,6 +32,16 @@ std::string wrapped_lines(const std::string& head, const std::string& text, int6
 std::string digits(double value, int count);
 std::string fixed(double value, int decimals, bool sign = false);
 
+/// `1234567` -> `1,234,567`.
+std::string thousands(uint64_t n);
+/// A number of seconds as `3h12m`, `4m05s`, `12s`.
+std::string duration(double seconds);
+/// A number of bytes as `12.3 MB`.
+std::string bytes(double n);
+/// A number with `digits` significant digits; integer parts of up to 15 digits are complete, without an exponent.
+std::string significant(double value, int digits);
+/// A number with three significant digits and an SI prefix: `999700` -> `1 M`.
+std::string with_prefix(double value);
 /// `0.155` -> `15.5 %`, with four significant digits.
 std::string in_percent(double fraction);
 

@@ -11,7 +11,6 @@
 #include "core/text.h"
 #include "evaluation/source_losses.h"
 #include "objectives/objective.h"
-#include "run/config/objective_short_form.h"
 #include "run/device.h"
 #include "run/records/held_out_record.h"
 

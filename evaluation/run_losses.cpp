@@ -21,7 +21,7 @@
 #include "data/store/manifest.h"
 #include "data/store/read_mixture.h"
 #include "run/config/load_config.h"
-#include "run/config/objective_short_form.h"
+#include "run/config/evaluation_protocol.h"
 #include "run/moved.h"
 
 namespace cloze {

@@ -15,7 +15,7 @@
 #include "interchange/exported_task.h"
 #include "interchange/huggingface/family.h"
 #include "interchange/huggingface_parameters.h"
-#include "run/config/objective_short_form.h"
+#include "run/config/evaluation_protocol.h"
 #include "run/records/history.h"
 #include "run/records/suite_units.h"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "core/spelling.h"
 #include "core/text.h"
 #include "models/families/families.h"
 
@@ -62,6 +61,8 @@ void check_limits(const ObjectiveSetting& in, Limits& limits) {
     as_kind(objective).check(in, limits);
   }
   require_active_loss(in.objectives, limits);
+  if (is_pair(in.data.packing) && !pairs_of(in.objectives))
+    require_segments(concat("data.packing ", in.data.packing), "choose another packing", in, limits);
 }
 
 void require_bidirectional(const char* kind, const ObjectiveSetting& in, Limits& limits) {
@@ -82,7 +83,7 @@ void require_generative(const char* kind, const NextTokenTerms& terms, const Obj
                 ", or set model.architecture: decoder");
   const double shorter = in.data.short_seq_prob;
   limits.forbid(shorter != 0 && shorter != DataConfig{}.short_seq_prob, "objective ", kind,
-                " makes rows of full length, and data.short_seq_prob is ", shortest(shorter), "; set it to 0");
+                " makes rows of full length, and data.short_seq_prob is ", shorter, "; set it to 0");
   forbid_companions(kind, in, limits);
 }
 

@@ -1,7 +1,6 @@
 // Rules of maskings, and their words.
 #include <algorithm>
 
-#include "core/spelling.h"
 #include "core/text.h"
 #include "models/layers/cost.h"
 #include "objectives/limits.h"
@@ -43,8 +42,8 @@ std::string masking_words(const Masking& c) {
 }
 
 void check_masking(const std::string& name, const Masking& m, const ObjectiveSetting& in, Limits& limits) {
-  limits.forbid(m.mask_prob + m.random_prob > 1 + 1e-9, name, ": mask_prob ", shortest(m.mask_prob),
-                " and random_prob ", shortest(m.random_prob), " add up to more than 1; lower one of them");
+  limits.forbid(m.mask_prob + m.random_prob > 1 + 1e-9, name, ": mask_prob ", m.mask_prob, " and random_prob ",
+                m.random_prob, " add up to more than 1; lower one of them");
   limits.forbid(m.draw_per == DrawPer::word && !is_of_words(m.unit), name,
                 ": draw_per: word needs a unit of whole words; choose unit: word, ngram or span, or draw_per: token");
   limits.forbid(m.count == CountRule::bernoulli && m.unit != MaskingUnit::token && m.unit != MaskingUnit::word, name,
@@ -54,7 +53,7 @@ void check_masking(const std::string& name, const Masking& m, const ObjectiveSet
                 ": mask_special is not supported with unit: span; choose another unit, or set mask_special to false");
   limits.forbid(
       m.initial_mlm_probability > 0 && m.decay_steps == 0 && in.steps == 0 && !in.ends_by_text, name,
-      ": initial_mlm_probability ", shortest(m.initial_mlm_probability),
+      ": initial_mlm_probability ", m.initial_mlm_probability,
       " changes to mlm_probability over the steps, epochs, words or tokens of train.budget, which has none of "
       "them; set one, or decay_steps, or set initial_mlm_probability to 0");
 }

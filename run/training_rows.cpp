@@ -28,10 +28,9 @@ StepRows training_rows(const TrainConfig& train, const TokenStore& store) {
 
 namespace {
 
-/// A text with the sentinels that the objectives need.
-TokenStore with_sentinels(const TokenStore& store, const RunConfig& config, bool is_told) {
+/// A text with so many sentinels.
+TokenStore with_sentinels(const TokenStore& store, int64_t sentinels, bool is_told) {
   const auto& tokenizer = store.tokenizer();
-  const auto sentinels = std::max(needed_sentinels(config.objectives), needed_sentinels(config.evaluation.objectives));
   if (sentinels == 0 || !tokenizer.sentinels().empty()) return store;
   if (is_told)
     log_info("data", concat(store.folder(), ": has no sentinels; <extra_id_0> to <extra_id_", sentinels - 1,
@@ -44,12 +43,13 @@ TokenStore with_sentinels(const TokenStore& store, const RunConfig& config, bool
 TokenStore open_tokens(const RunConfig& config, const std::string& split) {
   const auto& mixture = config.data.mixture;
   const bool trains = split == "train";
-  if (!trains || mixture.empty()) return with_sentinels(TokenStore(config.data.tokens, split), config, trains);
+  const auto sentinels = std::max(needed_sentinels(config.objectives), needed_sentinels(config.evaluation.objectives));
+  if (!trains || mixture.empty()) return with_sentinels(TokenStore(config.data.tokens, split), sentinels, trains);
   read_mixture(config.data);  // refuses what is no mixture
   std::vector<TextPart> parts;
   for (const auto& [tokens, weight] : mixture)
     parts.push_back(
-        {.text = with_sentinels(TokenStore(tokens, split), config, /*is_told=*/parts.empty()), .share = weight});
+        {.text = with_sentinels(TokenStore(tokens, split), sentinels, /*is_told=*/parts.empty()), .share = weight});
   return TokenStore::mixture(std::move(parts));
 }
 

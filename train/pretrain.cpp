@@ -6,8 +6,8 @@
 
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "run/config/evaluation_protocol.h"
 #include "run/config/load_config.h"
-#include "run/config/objective_short_form.h"
 #include "run/memory.h"
 #include "run/process.h"
 #include "run/records/loss_curve.h"

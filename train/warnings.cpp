@@ -8,7 +8,7 @@
 #include "core/text.h"
 #include "objectives/config.h"
 #include "objectives/masking_config.h"
-#include "run/config/objective_short_form.h"
+#include "run/config/evaluation_protocol.h"
 
 namespace cloze {
 

@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/config/kinds.h"
 #include "core/error.h"
+#include "core/spelling.h"
 
 namespace cloze {
 
@@ -90,14 +92,25 @@ using Presets = std::vector<std::pair<const char*, void (*)(S&)>>;
 /// The rules that a config breaks, one sentence each: the value, its key and a remedy.
 class Limits {
  public:
-  /// Adds the sentence of a rule that is `broken`.
+  /// Adds the sentence of a rule that is `broken`, in which numbers are written as configs have them, and what has a
+  /// kind by its kind.
   template <class... Parts>
   void forbid(bool broken, const Parts&... sentence) {
-    if (broken) broken_.push_back(concat(sentence...));
+    if (broken) broken_.push_back(concat(written(sentence)...));
   }
   const std::vector<std::string>& broken() const { return broken_; }
 
  private:
+  template <class Part>
+  static decltype(auto) written(const Part& part) {
+    if constexpr (std::is_floating_point_v<Part>)
+      return shortest(part);
+    else if constexpr (requires { part.valueless_by_exception(); })
+      return kind_in(part);
+    else
+      return (part);
+  }
+
   std::vector<std::string> broken_;
 };
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/spelling.h"
 #include "core/text.h"
 #include "models/transformer_config.h"
 #include "models/layers/cost.h"
@@ -34,12 +33,12 @@ void check_decoder(const ObjectiveSetting& in, Limits& limits) {
                 "; choose document, full, doc_sentences or full_sentences");
   const double shorter = in.data.short_seq_prob;
   limits.forbid(shorter != 0 && shorter != DataConfig{}.short_seq_prob,
-                "objective mntp makes rows of full length for a decoder, and data.short_seq_prob is ",
-                shortest(shorter), "; set it to 0");
+                "objective mntp makes rows of full length for a decoder, and data.short_seq_prob is ", shorter,
+                "; set it to 0");
 }
 
 void check_encoder(const MntpConfig& c, const ObjectiveSetting& in, Limits& limits) {
-  limits.forbid(c.causal_share > 0, "objective mntp: causal_share ", shortest(c.causal_share),
+  limits.forbid(c.causal_share > 0, "objective mntp: causal_share ", c.causal_share,
                 " needs causal rows, and model.architecture ", in.backbone().architecture,
                 " is bidirectional; set model.architecture: decoder, or causal_share: 0");
   limits.forbid(c.mask_special,
@@ -52,7 +51,7 @@ void check_causal_share(const MntpConfig& c, const ObjectiveSetting& in, Limits&
   const double rarer = std::min(c.causal_share, 1 - c.causal_share);
   const int64_t rows = in.batch_size * in.accumulation;
   limits.forbid(c.causal_share > 0 && static_cast<double>(rows) * rarer < 1, "objective mntp: causal_share ",
-                shortest(c.causal_share), " gives some steps of ", rows, " sequences no ",
+                c.causal_share, " gives some steps of ", rows, " sequences no ",
                 c.causal_share < 0.5 ? "causal" : "masked", " row; raise train.batch_size or train.accumulation to ",
                 std::ceil(1 / rarer), " sequences per step, or change the share");
 }

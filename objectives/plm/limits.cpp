@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "core/spelling.h"
 #include "models/layers/cost.h"
 #include "models/two_stream_config.h"
 #include "objectives/limits.h"
@@ -29,7 +28,7 @@ void check_rows(const TwoStreamConfig& model, const ObjectiveSetting& in, Limits
                 "; choose full or segment_pair, or set mem_len to 0");
   limits.forbid((carries_mems || pairs) && data.short_seq_prob > 0,
                 "rows of plm with mems or with pairs have a fixed length, and data.short_seq_prob is ",
-                shortest(data.short_seq_prob), "; set it to 0");
+                data.short_seq_prob, "; set it to 0");
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/spelling.h"
 #include "core/text.h"
 #include "models/transformer_config.h"
 #include "models/layers/cost.h"
@@ -32,7 +31,7 @@ void RtdConfig::check(const ObjectiveSetting& in, Limits& limits) const {
                 "shape and separate embeddings; set replace_by: generator, generator_hidden_size: 1, "
                 "generator_layers: 1 and tie: none");
   limits.forbid(
-      generator_steps > 0 && in.ema_decay > 0, "train.ema_decay ", shortest(in.ema_decay),
+      generator_steps > 0 && in.ema_decay > 0, "train.ema_decay ", in.ema_decay,
       " averages the weights over steps, and with rtd.generator_steps the discriminator gets other weights in "
       "the middle of the run; set one of them to 0");
 }

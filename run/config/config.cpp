@@ -5,14 +5,13 @@
 #include <numeric>
 
 #include "core/contains.h"
-#include "core/spelling.h"
 #include "core/text.h"
 #include "models/encoder_decoder_config.h"
-#include "models/stack_parts.h"
 #include "models/families/model_config.h"
+#include "models/stack_parts.h"
+#include "objectives/limits.h"
 #include "objectives/task_heads/task_heads.h"
 #include "run/config/evaluation_protocol.h"
-#include "run/config/objective_short_form.h"
 
 namespace cloze {
 
@@ -52,17 +51,25 @@ void check_mixture(const RunConfig& c, Limits& limits) {
   for (size_t i = 0; i < mixture.size(); ++i) {
     const auto& [tokens, weight] = mixture[i];
     limits.forbid(tokens.empty(), "data.mixture.", i, " names no tokens; give it a folder made by `cloze prepare`");
-    limits.forbid(!(weight > 0), "data.mixture.", i, ".weight is ", shortest(weight),
+    limits.forbid(!(weight > 0), "data.mixture.", i, ".weight is ", weight,
                   ", and a text needs a share above 0; raise it, or leave the text out");
-    limits.forbid(weight > most_weight, "data.mixture.", i, ".weight is ", shortest(weight), ", more than ",
-                  shortest(most_weight), "; weights are relative, so divide all by the same number");
+    limits.forbid(weight > most_weight, "data.mixture.", i, ".weight is ", weight, ", more than ", most_weight,
+                  "; weights are relative, so divide all by the same number");
   }
-  limits.forbid(mixture.size() > 1 && carries_mems(c.model),
-                "data.mixture takes every row from another text, and the mems of model.mem_len and model.reuse_len "
-                "continue one text from step to step; name one text, or set model.mem_len to 0");
   limits.forbid(
       std::ranges::any_of(c.objectives, [](const auto& objective) { return task_head_of(objective) != nullptr; }),
       "data.mixture mixes texts, and the rows of a task are as they were prepared; leave it out");
+}
+
+/// Mems continue a text from step to step.
+void check_mems(const RunConfig& c, Limits& limits) {
+  if (!carries_mems(c.model)) return;
+  limits.forbid(c.data.mixture.size() > 1,
+                "data.mixture takes every row from another text, and the mems of model.mem_len and model.reuse_len "
+                "continue one text from step to step; name one text, or set model.mem_len to 0");
+  limits.forbid(!c.train.phases.empty(),
+                "train.phases cut the text anew, and the mems of model.mem_len and model.reuse_len continue it from "
+                "step to step; remove the phases, or set model.mem_len to 0");
 }
 
 /// Rows that fit the model.
@@ -74,9 +81,6 @@ void check_data(const RunConfig& c, Limits& limits) {
                       ? concat(" allows: ", model->max_input_length(), " (positions start at pad_token_id + 1)")
                       : "",
                   "; shorten the sequences or give the model more positions");
-  const auto in = objective_setting(c);
-  if (is_pair(c.data.packing) && !pairs_of(c.objectives))
-    require_segments(concat("data.packing ", c.data.packing), "choose another packing", in, limits);
 }
 
 void check_budget(const TrainConfig& train, const ScheduleConfig& schedule, Limits& limits) {
@@ -84,7 +88,7 @@ void check_budget(const TrainConfig& train, const ScheduleConfig& schedule, Limi
   limits.forbid(!budget.limited(),
                 "train.budget has no limit; give steps, tokens, predicted_tokens, words, epochs, flops or minutes");
   limits.forbid(schedule.warmup >= 1 && budget.steps > 0 && schedule.warmup >= static_cast<double>(budget.steps),
-                "schedule.warmup ", shortest(schedule.warmup), " is not shorter than train.budget.steps ", budget.steps,
+                "schedule.warmup ", schedule.warmup, " is not shorter than train.budget.steps ", budget.steps,
                 "; shorten it");
 }
 
@@ -116,7 +120,7 @@ void check_task(const RunConfig& c, Limits& limits) {
   limits.forbid(c.data.drop_last && !has_rows,
                 "data.drop_last is of the items of a task, and the rows of a text go on over its epochs; leave it out");
   if (task.name.empty()) {
-    limits.forbid(!concat(task.file, task.like, task.metric, task.fingerprint).empty(),
+    limits.forbid(!(task.file + task.like + task.metric + task.fingerprint).empty(),
                   "the section task is of a fine-tuned run, and task.name is empty; leave it out, or fine-tune with "
                   "`cloze finetune`");
     return;
@@ -130,16 +134,12 @@ void check_task(const RunConfig& c, Limits& limits) {
 
 void check_phases(const RunConfig& c, Limits& limits) {
   const auto& phases = c.train.phases;
-  limits.forbid(
-      !phases.empty() && carries_mems(c.model),
-      "train.phases cut the text anew, and the mems of model.mem_len and model.reuse_len continue it from step "
-      "to step; remove the phases, or set model.mem_len to 0");
   double before = 0;
   for (size_t i = 0; i < phases.size(); ++i) {
     const auto name = concat("train.phases.", i);
     const int64_t length = phases[i].max_seq_length;
-    limits.forbid(phases[i].from <= before, name, ".from ", shortest(phases[i].from), " is not after ",
-                  shortest(before), ", where the phase before it begins; list phases in their order");
+    limits.forbid(phases[i].from <= before, name, ".from ", phases[i].from, " is not after ", before,
+                  ", where the phase before it begins; list phases in their order");
     limits.forbid(length > 0 && length < 4, name, ".max_seq_length ", length,
                   " leaves no room for text; give at least 4, or 0 for data.max_seq_length");
     check_rows_of_phase(c, static_cast<int64_t>(i) + 1, name, limits);
@@ -162,9 +162,8 @@ void check_evaluation(const RunConfig& c, Limits& limits) {
 }
 
 void check_optimizer(const OptimizerConfig& optimizer, Limits& limits) {
-  const auto rule = kind_in(optimizer.rule);
-  limits.forbid(updates_matrices_alone(optimizer.rule), "optimizer.kind ", rule,
-                " updates matrices alone; give it a group of them (optimizer.groups, with kind: ", rule,
+  limits.forbid(updates_matrices_alone(optimizer.rule), "optimizer.kind ", optimizer.rule,
+                " updates matrices alone; give it a group of them (optimizer.groups, with kind: ", optimizer.rule,
                 " and role: weight), and another kind the rest");
   limits.forbid(optimizer.learning_rate == 0 && !optimizer.groups.empty(),
                 "optimizer.learning_rate is 0, so that the schedule gives optimizer.groups no rate; raise it");
@@ -187,7 +186,7 @@ void check_depths(const RunConfig& c, Limits& limits) {
   const auto* sharing = as<LayerSharing>(c.model);
   const bool shares =
       sharing && sharing->groups_of(backbone_of(c.model).num_hidden_layers) < backbone_of(c.model).num_hidden_layers;
-  limits.forbid(shares && c.optimizer.layer_decay != 1, "optimizer.layer_decay is ", shortest(c.optimizer.layer_decay),
+  limits.forbid(shares && c.optimizer.layer_decay != 1, "optimizer.layer_decay is ", c.optimizer.layer_decay,
                 ", and layers of ", kind_of(c.model), " share weights, which have no depth of their own; set it to 1");
   limits.forbid(shares && frozen > 0, "freeze.layers is ", frozen, ", and layers of ", kind_of(c.model),
                 " share weights with layers above them; set it to 0 for the embeddings alone, or use init.probe");
@@ -195,23 +194,23 @@ void check_depths(const RunConfig& c, Limits& limits) {
                 "freeze.layers keeps the weights of another run; name it with init.from");
   limits.forbid(frozen >= 0 && c.init.probe,
                 "freeze.layers is given, and init.probe keeps all layers as they are; leave one of them out");
-  limits.forbid(frozen > layers_of(c.model), "freeze.layers is ", frozen, ", and the network has ",
-                counted(static_cast<uint64_t>(layers_of(c.model)), "layer"), "; lower it");
+  const auto layers = layers_of(c.model);
+  limits.forbid(frozen > layers, "freeze.layers is ", frozen, ", and the network has ",
+                counted(static_cast<uint64_t>(layers), "layer"), "; lower it");
 }
 
 void check_schedule(const ScheduleConfig& s, int64_t steps, Limits& limits) {
   limits.forbid(part_in<TransformerSchedule>(s.shape) && s.warmup < 1,
-                "schedule.shape transformer counts its warm-up in steps, and schedule.warmup is ", shortest(s.warmup),
+                "schedule.shape transformer counts its warm-up in steps, and schedule.warmup is ", s.warmup,
                 "; give 1 or more (4000 in the paper)");
   const auto* decays = part_in<FinalDecay>(s.shape);
   if (!decays) return;
-  const auto shape = kind_in(s.shape);
-  limits.forbid(decays->decay == 0, "schedule.shape ", shape,
+  limits.forbid(decays->decay == 0, "schedule.shape ", s.shape,
                 " decays, and schedule.decay is 0; raise it, or choose constant");
   const double warmup = s.warmup < 1 ? s.warmup : steps > 0 ? s.warmup / static_cast<double>(steps) : 0;
-  limits.forbid(warmup > stable_fraction(s), "schedule.warmup ", shortest(s.warmup),
-                " lasts into the decay of schedule.shape ", shape, ", which begins after ",
-                shortest(stable_fraction(s)), " of the budget; shorten the warm-up or schedule.decay");
+  limits.forbid(warmup > stable_fraction(s), "schedule.warmup ", s.warmup, " lasts into the decay of schedule.shape ",
+                s.shape, ", which begins after ", stable_fraction(s),
+                " of the budget; shorten the warm-up or schedule.decay");
 }
 
 }  // namespace
@@ -268,6 +267,7 @@ void validate(const RunConfig& c) {
   check_data(c, limits);
   check_parts(c.train, limits);
   check_mixture(c, limits);
+  check_mems(c, limits);
   check_budget(c.train, c.schedule, limits);
   check_schedule(c.schedule, c.train.budget.steps, limits);
   check_optimizer(c.optimizer, limits);

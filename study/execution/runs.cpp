@@ -14,7 +14,7 @@
 #include "core/log.h"
 #include "run/records/history.h"
 #include "run/records/held_out_record.h"
-#include "run/config/objective_short_form.h"
+#include "run/config/evaluation_protocol.h"
 #include "run/checkpoints/checksums.h"
 #include "run/run_files.h"
 #include "run/records/task_summary.h"

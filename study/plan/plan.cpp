@@ -15,7 +15,6 @@
 #include "core/text.h"
 #include "run/config/evaluation_protocol.h"
 #include "run/config/load_config.h"
-#include "run/config/objective_short_form.h"
 #include "study/plan/plan_table.h"
 
 namespace cloze {

@@ -14,7 +14,6 @@
 #include "core/text.h"
 #include "run/config/evaluation_protocol.h"
 #include "run/config/load_config.h"
-#include "run/config/objective_short_form.h"
 #include "run/run_files.h"
 #include "study/plan/plan_table.h"
 #include "study/report/task_floors.h"

@@ -9,7 +9,6 @@
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "run/config/evaluation_protocol.h"
-#include "run/config/objective_short_form.h"
 #include "core/fingerprint.h"
 #include "core/spelling.h"
 #include "study/execution/runs.h"

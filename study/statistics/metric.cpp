@@ -14,7 +14,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "core/text.h"
-#include "run/config/objective_short_form.h"
+#include "run/config/evaluation_protocol.h"
 #include "run/records/suite_record.h"
 #include "run/records/suite_units.h"
 #include "study/execution/runs.h"

@@ -1,7 +1,6 @@
 // The fixed held-out evaluation: the same rows and masks for all runs, baselines, standard errors.
 #include "objectives/kinds.h"
 #include "run/config/evaluation_protocol.h"
-#include "run/config/objective_short_form.h"
 
 #include <set>
 

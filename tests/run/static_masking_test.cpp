@@ -1,7 +1,7 @@
 // dupe_factor in a run's config: what is refused, and what is evaluated.
 #include "models/families/electra.h"
 #include "objectives/rtd/rtd.h"
-#include "run/config/objective_short_form.h"
+#include "run/config/evaluation_protocol.h"
 #include "tests/support/runs.h"
 
 using namespace cloze;

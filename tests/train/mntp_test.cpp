@@ -7,7 +7,7 @@
 #include "models/families/xlnet.h"
 #include "objectives/kinds.h"
 #include "run/checkpoints/init.h"
-#include "run/config/objective_short_form.h"
+#include "run/config/evaluation_protocol.h"
 #include "run/run.h"
 #include "tests/support/runs.h"
 #include "tests/support/small.h"

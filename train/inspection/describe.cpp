@@ -10,7 +10,7 @@
 #include "core/text.h"
 #include "objectives/limits.h"
 #include "objectives/network.h"
-#include "run/config/objective_short_form.h"
+#include "run/config/evaluation_protocol.h"
 #include "run/training_rows.h"
 #include "optimizers/optimizer.h"
 #include "train/training.h"

@@ -7,7 +7,6 @@
 
 #include "core/spelling.h"
 #include "run/config/evaluation_protocol.h"
-#include "run/config/objective_short_form.h"
 #include "tasks/figures/floors.h"
 #include "tasks/figures/task_metric.h"
 #include "train/callbacks/suites.h"

@@ -19,7 +19,7 @@
 #include "run/config/load_config.h"
 #include "run/records/held_out_record.h"
 #include "run/run_files.h"
-#include "run/config/objective_short_form.h"
+#include "run/config/evaluation_protocol.h"
 #include "run/records/suite_record.h"
 #include "run/records/suite_units.h"
 #include "core/fingerprint.h"

@@ -6,7 +6,6 @@
 #include "objectives/kinds.h"
 #include "run/config/evaluation_protocol.h"
 #include "run/config/load_config.h"
-#include "run/config/objective_short_form.h"
 #include "run/records/task_summary.h"
 #include "run/run.h"
 #include "tasks/rows/prepared_task.h"
