@@ -4,7 +4,6 @@
 #include "cli/paths.h"
 #include "cli/processes.h"
 #include "cli/verbs.h"
-#include "core/config/leaf_overrides.h"
 #include "core/file.h"
 #include "finetune/finetune_config.h"
 #include "run/config/load_config.h"
@@ -31,22 +30,12 @@ void require_tokens(const RunConfig& config, const std::string& run) {
     check(concat("data.mixture.", part, ".tokens"), config.data.mixture[part].tokens);
 }
 
-/// Throws ConfigError where a run that is fine-tuned is given what changes nothing of it. Folders may have moved.
-void refuse_unused_by(const RunConfig& config, const std::vector<std::string>& set) {
-  if (config.task.name.empty()) return;
-  auto settings = leaf_overrides(set);
-  std::erase_if(settings, [](const std::string& one) {
-    return one.starts_with("data.tokens=") || one.starts_with("init.from=");
-  });
-  refuse_unused(settings);
-}
-
 void branch(PretrainArguments& a) {
   require<ConfigError>(!a.command.run.empty(), "--branch-from makes a new run; name its folder with --run");
   check_training_path(a.command.run);
   const auto from = run_directory_of(a.command.branch_from);
   a.command.config = read_resumed_config(from + "/run.yaml", a.set, from);
-  refuse_unused_by(a.command.config, a.set);
+  if (!a.command.config.task.name.empty()) refuse_unused(a.set, /*goes_on=*/true);
   require_tokens(a.command.config, from);
 }
 
@@ -86,7 +75,7 @@ void start_or_resume(PretrainArguments& a) {
   if (run.empty()) run = default_run(a.file);
   const bool resumes = a.command.resume && !a.command.allow_config_change && std::filesystem::exists(run + "/run.yaml");
   a.command.config = resumes ? read_resumed_config(a.file, a.set, run) : read_config(a.file, a.set);
-  refuse_unused_by(a.command.config, a.set);
+  if (!a.command.config.task.name.empty()) refuse_unused(a.set, /*goes_on=*/true);
   if (resumes) require_tokens(a.command.config, run);
   check_training_path(run);
   const auto& config = a.command.config;

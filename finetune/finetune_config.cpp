@@ -83,6 +83,7 @@ namespace {
 /// A key, or the beginning of several with a point at its end, that a fine-tuning does not use, and why.
 struct UnusedKey {
   const char *key, *why;
+  bool is_folder = false;
 };
 constexpr const char *of_recipe = "a recipe has set all that a preset would; choose another one with --like",
                      *of_task = "the rows are those of the task",
@@ -94,8 +95,8 @@ constexpr UnusedKey unused_keys[] = {
     {"optimizer.like", of_recipe},
     {"schedule.like", of_recipe},
     {"model.initializer", of_weights},
-    {"init.from", "the run is named before the task: cloze finetune RUN TASK.yaml"},
-    {"data.tokens", "the rows are made of the files of the task, task.data.train and others"},
+    {"init.from", "the run is named before the task: cloze finetune RUN TASK.yaml", true},
+    {"data.tokens", "the rows are made of the files of the task, task.data.train and others", true},
     {"data.max_seq_length", "`cloze finetune` cuts the rows to task.max_length as it makes a run; set that there"},
     {"data.packing", of_task},
     {"data.short_seq_prob", of_task},
@@ -117,11 +118,12 @@ std::vector<std::string> paths_of(const T& config) {
 
 }  // namespace
 
-void refuse_unused(const std::vector<std::string>& set) {
+void refuse_unused(const std::vector<std::string>& set, bool goes_on) {
   const auto of_task = paths_of(TaskConfig{}), of_run = paths_of(RunConfig{});
   for (const auto& one : leaf_overrides(set)) {
     const auto key = one.substr(0, one.find('='));
     for (const auto& unused : unused_keys) {
+      if (goes_on && unused.is_folder) continue;
       const std::string known = unused.key;
       require<ConfigError>(known.back() == '.' ? !key.starts_with(known) : key != known, "--set ", one,
                            ": changes nothing of a fine-tuning: ", unused.why);

@@ -28,8 +28,9 @@ RunConfig take_recipe(Task& task, const std::string& like, const ModelConfig& mo
 double brought_dropout(const std::string& folder, const RunConfig& run, const TaskHead& own);
 
 /// Throws ConfigError for overrides of what a fine-tuning takes from its run, its task or its recipe: they would be
-/// written down and change nothing; and for keys of the task that are not said to be such.
-void refuse_unused(const std::vector<std::string>& set);
+/// written down and change nothing; and for keys of the task that are not said to be such. `goes_on`: the run was made
+/// before, and its folders may have moved since.
+void refuse_unused(const std::vector<std::string>& set, bool goes_on = false);
 
 /// A config of a fine-tuning with overrides. Throws ConfigError for what no run can have.
 RunConfig with_overrides(const RunConfig& config, const std::vector<std::string>& set);
