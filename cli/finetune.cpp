@@ -142,12 +142,12 @@ void check_new_run(const std::string& run) {
 
 /// Makes the rows in the folder of the run, which no other process may train meanwhile.
 PreparedTask prepare_rows(const Task& task, const PretrainedRun& run, const std::string& out) {
-  const auto framing = framing_of(run.tokenizer, run.config.model);
+  const auto row_template = special_token_template(run.tokenizer, run.config.model);
   const bool is_new = fs::create_directories(out);
   try {
     const auto lock = Lock::take_or_fail(out + "/" + run_lock, out);
     check_new_run(out);
-    return prepare_task(task, run.tokenizer, framing, out + "/" + task_folder);
+    return prepare_task(task, run.tokenizer, row_template, out + "/" + task_folder);
   } catch (...) {
     std::error_code ignored;
     if (is_new && fs::is_empty(out, ignored)) fs::remove(out, ignored);

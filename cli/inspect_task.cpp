@@ -26,7 +26,7 @@ struct InspectTaskOptions {
 /// Who reads the texts of a task.
 struct TaskReader {
   Tokenizer tokenizer;
-  TaskFraming framing;
+  SpecialTokenTemplate row_template;
   Rng order;
 };
 
@@ -34,7 +34,8 @@ TaskReader reader_of(RunConfig config, const Tokenizer& tokenizer) {
   auto& model = backbone_of(config.model);  // a config that has not been trained has the ids of its family's defaults
   model.pad_token_id = tokenizer.special().filler();
   model.eos_token_id = tokenizer.special().sep;
-  return {tokenizer, framing_of(tokenizer, config.model), Rng(rng_of(config.train, RandomStream::order).key("train"))};
+  return {tokenizer, special_token_template(tokenizer, config.model),
+          Rng(rng_of(config.train, RandomStream::order).key("train"))};
 }
 
 /// The reader that a path names: a run or its step folder, a config with prepared text, prepared text or a tokenizer.
@@ -61,7 +62,7 @@ TaskReader open_reader(const InspectTaskOptions& options) {
   }
   check_tokenizer_path(options.source);
   const auto tokenizer = Tokenizer::open(tokenizer_of(options.source));
-  return {tokenizer, framing_of(tokenizer), Rng(Rng(1).key("train"))};
+  return {tokenizer, special_token_template(tokenizer), Rng(Rng(1).key("train"))};
 }
 
 }  // namespace
@@ -84,7 +85,7 @@ void add_inspect_task(CLI::App& inspect) {
     check_task_file(file.empty() ? options->task : file);
     if (file.empty()) file = config_file(options->task, Declared::task);
     const auto task = open_task(file, {.skip_bad = options->skip_bad});
-    const TaskRowMaker maker(reader.tokenizer, reader.framing, row_options(task.config, task.labels));
+    const TaskRowMaker maker(reader.tokenizer, reader.row_template, row_options(task.config, task.labels));
     const auto found = inspect_task(task, maker, reader.order, options->examples);
     if (options->json)
       print_data(json_text(to_json(found, task)) + "\n");

@@ -321,7 +321,7 @@ class Predictor {
         opened_(open_with_tokenizer(command)),
         file_(file_of_items(command, opened_.task.task, scratch_)),
         output_(command, file_, opened_.task.task),
-        maker_(opened_.run.tokenizer, framing_of(opened_.run.tokenizer, opened_.run.config.model),
+        maker_(opened_.run.tokenizer, special_token_template(opened_.run.tokenizer, opened_.run.config.model),
                row_options(opened_.task.task.config, opened_.task.task.labels)) {}
 
   void run() {

@@ -21,7 +21,7 @@
 #include "study/plan/task_plan.h"
 #include "study/search/tuning.h"
 #include "tasks/figures/task_metric.h"
-#include "tasks/rows/framing.h"
+#include "tasks/rows/special_token_template.h"
 #include "tasks/task.h"
 
 namespace cloze {
@@ -55,7 +55,8 @@ SampledRows sample_rows(const Task& task, const Tokenizer& tokenizer, const Mode
                     .valid = sample_of(task.valid),
                     .test = sample_of(task.test)};
   const UndisturbedStopwatch watch;
-  SampledRows rows{.folder = folder, .prepared = prepare_task(sample, tokenizer, framing_of(tokenizer, model), folder)};
+  SampledRows rows{.folder = folder,
+                   .prepared = prepare_task(sample, tokenizer, special_token_template(tokenizer, model), folder)};
   const double seconds = watch.seconds();
   const auto scaled = [](uint64_t examples, double scale) {
     return static_cast<uint64_t>(std::llround(scale * static_cast<double>(examples)));

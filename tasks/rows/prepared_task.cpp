@@ -293,10 +293,10 @@ void prepare_part(const TaskPart& part, bool trains, const TaskRowMaker& maker, 
 
 }  // namespace
 
-PreparedTask prepare_task(const Task& task, const Tokenizer& tokenizer, const TaskFraming& framing,
+PreparedTask prepare_task(const Task& task, const Tokenizer& tokenizer, const SpecialTokenTemplate& row_template,
                           const std::string& folder) {
   const auto options = row_options(task.config, task.labels);
-  const TaskRowMaker maker(tokenizer, framing, options);
+  const TaskRowMaker maker(tokenizer, row_template, options);
   PreparedTask made{.task = task, .may_lack_answers = std::ranges::any_of(task.train.items, is_unanswerable)};
   StagedFolder staged(folder);
   Manifest manifest;

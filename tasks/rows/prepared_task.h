@@ -34,7 +34,7 @@ struct PreparedTask {
 
 /// Makes the rows of a task and writes them to `folder`, at once or not at all; what stands there is replaced. Throws
 /// DataError for an item of which no row can be made, and with the system's reason.
-PreparedTask prepare_task(const Task& task, const Tokenizer& tokenizer, const TaskFraming& framing,
+PreparedTask prepare_task(const Task& task, const Tokenizer& tokenizer, const SpecialTokenTemplate& row_template,
                           const std::string& folder);
 
 /// Whether a folder of tokens is a prepared task, whole or damaged.

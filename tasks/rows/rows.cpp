@@ -26,36 +26,38 @@ std::vector<int32_t> cut_to(const std::vector<int32_t>& ids, int64_t kept, const
 
 }  // namespace
 
-TaskRowMaker::TaskRowMaker(const Tokenizer& tokenizer, const TaskFraming& framing, const RowOptions& options)
+TaskRowMaker::TaskRowMaker(const Tokenizer& tokenizer, const SpecialTokenTemplate& row_template,
+                           const RowOptions& options)
     : tokenizer_(tokenizer),
-      framing_(framing),
+      row_template_(row_template),
       options_(options),
-      max_length_(options.max_length > 0 ? std::min(options.max_length, framing.max_length) : framing.max_length) {
+      max_length_(options.max_length > 0 ? std::min(options.max_length, row_template.max_length)
+                                         : row_template.max_length) {
   require<ConfigError>(room(true) >= 2, "a row of ", max_length_, " tokens has no room for two texts beside ",
-                       framing.special_tokens(true), " special tokens; raise max_length");
+                       row_template.special_tokens(true), " special tokens; raise max_length");
 }
 
 TaskRow TaskRowMaker::framed(std::span<const int32_t> first, std::span<const int32_t> second, bool is_pair) const {
   TaskRow row;
   auto& ids = row.ids;
-  ids.reserve(first.size() + second.size() + static_cast<size_t>(framing_.special_tokens(is_pair)));
+  ids.reserve(first.size() + second.size() + static_cast<size_t>(row_template_.special_tokens(is_pair)));
   const auto at = [&] { return static_cast<int64_t>(ids.size()); };
   const auto append = [&](std::span<const int32_t> tokens) { ids.insert(ids.end(), tokens.begin(), tokens.end()); };
-  append(framing_.before);
+  append(row_template_.before);
   row.first_begin = at();
   append(first);
   row.first_end = at();
-  if (is_pair) append(framing_.between);
+  if (is_pair) append(row_template_.between);
   row.second_begin = at();
   append(second);
   row.second_end = at();
-  append(framing_.after);
-  if (framing_.has_segments) {
+  append(row_template_.after);
+  if (row_template_.has_segments) {
     row.segments.assign(ids.size(), 0);
     if (is_pair) std::fill(row.segments.begin() + row.second_begin, row.segments.end(), 1);
-    if (framing_.last_segment_is_own) row.segments.back() = 2;
+    if (row_template_.last_segment_is_own) row.segments.back() = 2;
   }
-  row.class_token = position_of(framing_.class_place, at());
+  row.class_token = position_of(row_template_.class_place, at());
   return row;
 }
 

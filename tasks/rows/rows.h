@@ -10,7 +10,7 @@
 #include "tasks/item.h"
 #include "tasks/kinds/kind.h"
 #include "tasks/rows/cut.h"
-#include "tasks/rows/framing.h"
+#include "tasks/rows/special_token_template.h"
 #include "tasks/rows/task_row.h"
 
 namespace cloze {
@@ -68,7 +68,7 @@ struct RowCounts {
 class TaskRowMaker {
  public:
   /// Throws ConfigError for a length that has no room for a text beside the special tokens.
-  TaskRowMaker(const Tokenizer& tokenizer, const TaskFraming& framing, const RowOptions& options);
+  TaskRowMaker(const Tokenizer& tokenizer, const SpecialTokenTemplate& row_template, const RowOptions& options);
 
   /// Appends the rows of an item: one, or one for each of its windows or candidates. `number`: its index in its part.
   ///
@@ -80,9 +80,9 @@ class TaskRowMaker {
 
   // Of which kinds of tasks make rows.
   const Tokenizer& tokenizer() const { return tokenizer_; }
-  const TaskFraming& framing() const { return framing_; }
+  const SpecialTokenTemplate& row_template() const { return row_template_; }
   /// Tokens of texts that a row has room for.
-  int64_t room(bool is_pair) const { return max_length_ - framing_.special_tokens(is_pair); }
+  int64_t room(bool is_pair) const { return max_length_ - row_template_.special_tokens(is_pair); }
   /// A row of tokens with special ones around them.
   TaskRow framed(std::span<const int32_t> first, std::span<const int32_t> second, bool is_pair) const;
   /// Rows of whole texts, whose target `set_target` sets: of windows (`cut: windows`) the logits are to be averaged; of
@@ -95,7 +95,7 @@ class TaskRowMaker {
 
  private:
   Tokenizer tokenizer_;
-  TaskFraming framing_;
+  SpecialTokenTemplate row_template_;
   RowOptions options_;
   int64_t max_length_;
 };

@@ -41,7 +41,7 @@ std::string tuned_run(const TempDir& dir, const std::string& more, int64_t steps
       "task.yaml",
       "task: moods\nkind: classification\ndata: {train: task.tsv, valid: test, test: task.tsv, label: label, " + more));
   const auto tokenizer = Tokenizer::open(config.data.tokens + "/tokenizer");
-  const auto made = prepare_task(task, tokenizer, framing_of(tokenizer, config.model), dir / "rows");
+  const auto made = prepare_task(task, tokenizer, special_token_template(tokenizer, config.model), dir / "rows");
   TaskHeadTerms terms;
   terms.labels = task.labels.names;
   config.init.from = dir / "base";

@@ -529,7 +529,8 @@ TEST_CASE("a report of fine-tuned runs by hand has what words tell, where the tr
   const auto prepare_again = [&](const std::string& train) {
     study.folder.write("train.tsv", train);
     const auto tokenizer = Tokenizer::open(last + "/vocab");
-    prepare_task(open_task(study.folder / "cats.yaml"), tokenizer, framing_of(tokenizer), last + "/" + task_folder);
+    prepare_task(open_task(study.folder / "cats.yaml"), tokenizer, special_token_template(tokenizer),
+                 last + "/" + task_folder);
   };
   prepare_again(read_file(study.folder / "train.tsv") + "the cat sleeps\tno\n");
   CHECK(floors().size() == 1);  // of other rows

@@ -29,7 +29,7 @@ Task sentiment_task() {
 }
 
 TaskInspection inspected(const Task& task, const Tokenizer& tokenizer, int64_t examples) {
-  const TaskRowMaker maker(tokenizer, framing_of(tokenizer), row_options(task.config, task.labels));
+  const TaskRowMaker maker(tokenizer, special_token_template(tokenizer), row_options(task.config, task.labels));
   return inspect_task(task, maker, Rng(3), examples);
 }
 

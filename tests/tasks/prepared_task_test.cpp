@@ -36,7 +36,7 @@ Task texts_task(const TaskFolder& dir) {
 /// Rows as they are made, without a folder.
 std::vector<TaskRow> fresh_rows(const std::vector<TaskItem>& items, const Tokenizer& tokenizer,
                                 const RowOptions& options) {
-  const TaskRowMaker maker(tokenizer, framing_of(tokenizer), options);
+  const TaskRowMaker maker(tokenizer, special_token_template(tokenizer), options);
   std::vector<TaskRow> rows;
   RowCounts counts;
   for (size_t i = 0; i < items.size(); ++i) maker.add(items[i], static_cast<int64_t>(i), rows, counts);
@@ -76,7 +76,7 @@ void check_comes_back(const Task& task) {
   TempDir dir;
   INFO(name_of(task.config.kind));
   const auto tokenizer = small_wordpiece(dir);
-  const auto made = prepare_task(task, tokenizer, framing_of(tokenizer), dir / "rows");
+  const auto made = prepare_task(task, tokenizer, special_token_template(tokenizer), dir / "rows");
   const auto expected = fresh_rows(
       task.valid.items, tokenizer,
       {.kind = task.config.kind, .num_labels = task.labels.size(), .max_length = 12, .cut = task.config.cut});
@@ -94,7 +94,7 @@ TEST_CASE("a prepared task is prepared text whose documents are the rows, and kn
   const TaskFolder dir;
   const auto task = texts_task(dir);
   const auto tokenizer = small_wordpiece(dir);
-  const auto made = prepare_task(task, tokenizer, framing_of(tokenizer), dir / "rows");
+  const auto made = prepare_task(task, tokenizer, special_token_template(tokenizer), dir / "rows");
   CHECK(made.train_examples == 9);
   CHECK(made.valid_examples == 4);
   CHECK(made.longest == 6);
@@ -140,7 +140,7 @@ TEST_CASE("a damaged prepared task is refused with what to do, and prepared text
   const TaskFolder dir;
   const auto task = texts_task(dir);
   const auto tokenizer = small_wordpiece(dir);
-  prepare_task(task, tokenizer, framing_of(tokenizer), dir / "rows");
+  prepare_task(task, tokenizer, special_token_template(tokenizer), dir / "rows");
   const auto file = dir / "rows/valid.jsonl";
   const auto content = read_file(file);
   auto changed = content;
@@ -160,12 +160,12 @@ TEST_CASE("the same task, lengths and tokenizer give the same fingerprint, and o
   const TaskFolder dir;
   auto task = texts_task(dir);
   const auto tokenizer = small_wordpiece(dir);
-  const auto framing = framing_of(tokenizer);
-  const auto first = prepare_task(task, tokenizer, framing, dir / "a").fingerprint;
-  CHECK(prepare_task(task, tokenizer, framing, dir / "b").fingerprint == first);
-  CHECK(prepare_task(task, tokenizer, framing, dir / "a").fingerprint == first);  // over what stands there
+  const auto row_template = special_token_template(tokenizer);
+  const auto first = prepare_task(task, tokenizer, row_template, dir / "a").fingerprint;
+  CHECK(prepare_task(task, tokenizer, row_template, dir / "b").fingerprint == first);
+  CHECK(prepare_task(task, tokenizer, row_template, dir / "a").fingerprint == first);  // over what stands there
   task.config.max_length = 5;
-  const auto cut = prepare_task(task, tokenizer, framing, dir / "c");
+  const auto cut = prepare_task(task, tokenizer, row_template, dir / "c");
   CHECK(cut.fingerprint != first);
   CHECK_THAT(cut_note("train", cut.counts.at(0).second), Catch::StartsWith("train: 2 of 9 texts are cut, by 2 tokens"));
 }

@@ -30,7 +30,7 @@ ItemRows made_rows(AnyTaskKind kind, const TaskItem& item) {
   if (kind->reads_windows) options.cut = Windows{.stride = 2};
   ItemRows made{.item = item};
   RowCounts counts;
-  TaskRowMaker(tokenizer, framing_of(tokenizer), options).add(item, 0, made.rows, counts);
+  TaskRowMaker(tokenizer, special_token_template(tokenizer), options).add(item, 0, made.rows, counts);
   return made;
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("a prepared task whose rows lead elsewhere is refused, though its chec
     const auto task =
         dir.open(mood_task + "data: {train: part.tsv, valid: part.tsv, test: part.tsv, text: text, label: label}\n");
     const auto tokenizer = small_wordpiece(dir);
-    prepare_task(task, tokenizer, framing_of(tokenizer), dir / "rows");
+    prepare_task(task, tokenizer, special_token_template(tokenizer), dir / "rows");
     CHECK(read_prepared_part(dir / "rows", "valid").items.size() == 3);
     replace_in_part(dir, from, to);
     CHECK_THROWS_WITH(read_prepared_part(dir / "rows", "valid"),

@@ -22,7 +22,7 @@ struct MadeRows {
 
 MadeRows made(const Tokenizer& tokenizer, const RowOptions& options, const TaskItem& item) {
   MadeRows rows;
-  TaskRowMaker(tokenizer, framing_of(tokenizer), options).add(item, 7, rows.rows, rows.counts);
+  TaskRowMaker(tokenizer, special_token_template(tokenizer), options).add(item, 7, rows.rows, rows.counts);
   return rows;
 }
 

@@ -16,7 +16,7 @@ struct TaggedRows {
 
 TaggedRows tagged(const Tokenizer& tokenizer, const TaskItem& item, int64_t length, const TaskCut& cut = LongestCut{}) {
   TaggedRows rows;
-  TaskRowMaker(tokenizer, framing_of(tokenizer), {.kind = "tagging", .max_length = length, .cut = cut})
+  TaskRowMaker(tokenizer, special_token_template(tokenizer), {.kind = "tagging", .max_length = length, .cut = cut})
       .add(item, 0, rows.rows, rows.counts);
   return rows;
 }

@@ -92,7 +92,7 @@ TEST_CASE("`max_length` and `max_question` bound rows, and `max_answer` answers"
   task.config.max_question = 2;
   task.config.max_answer = 5;
   const auto tokenizer = small_wordpiece(dir);
-  const TaskRowMaker maker(tokenizer, framing_of(tokenizer), row_options(task.config, task.labels));
+  const TaskRowMaker maker(tokenizer, special_token_template(tokenizer), row_options(task.config, task.labels));
   TaskItem question{.text = "a b c d", .second = "a b c d e f a b", .is_pair = true, .gold = spans_answer({{"a", 0}})};
   std::vector<TaskRow> rows;
   RowCounts counts;

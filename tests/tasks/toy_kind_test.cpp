@@ -111,7 +111,7 @@ TEST_CASE("rows of a kind of one class come back from a prepared folder, a pair 
   const TaskFolder dir;
   const auto task = ranked_texts(dir);
   const auto tokenizer = small_wordpiece(dir);
-  const auto made = prepare_task(task, tokenizer, framing_of(tokenizer), dir / "rows");
+  const auto made = prepare_task(task, tokenizer, special_token_template(tokenizer), dir / "rows");
   CHECK(made.train_examples == 3);
   const auto part = read_prepared_part(dir / "rows", "test");
   REQUIRE(part.rows.size() == 6);
@@ -151,7 +151,7 @@ TEST_CASE("inspect shows the rows of a kind of one class together", "[tasks]") {
   const TaskFolder dir;
   const auto task = ranked_texts(dir);
   const auto tokenizer = small_wordpiece(dir);
-  const TaskRowMaker maker(tokenizer, framing_of(tokenizer), row_options(task.config, task.labels));
+  const TaskRowMaker maker(tokenizer, special_token_template(tokenizer), row_options(task.config, task.labels));
   const auto inspection = inspect_task(task, maker, Rng(3), 3);
   const auto found = to_json(inspection, task);
   REQUIRE(found["examples"].size() == 3);

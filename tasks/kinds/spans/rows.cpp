@@ -92,7 +92,7 @@ void add_context_rows(const TaskRowMaker& maker, const TaskItem& item, int64_t n
     row.item = number;
     row.window = number_of_window++;
     set_bytes(row, context, window);
-    row.class_token = position_of(maker.framing().no_answer_place, static_cast<int64_t>(row.ids.size()));
+    row.class_token = position_of(maker.row_template().no_answer_place, static_cast<int64_t>(row.ids.size()));
     row.gold.form = item.gold.form;
     const bool is_whole = answer.is_within(window);
     is_whole_anywhere = is_whole_anywhere || is_whole;

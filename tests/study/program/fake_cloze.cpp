@@ -180,7 +180,7 @@ int finetune(const std::string& run, bool is_resumed) {
   std::filesystem::create_directories(run + "/vocab");
   std::ofstream(run + "/vocab/vocab.txt") << "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n";
   const auto tokenizer = Tokenizer::open(run + "/vocab");
-  prepare_task(task, tokenizer, framing_of(tokenizer), run + "/" + task_folder);
+  prepare_task(task, tokenizer, special_token_template(tokenizer), run + "/" + task_folder);
   const double right = share_right(config);
   auto stream = Rng(static_cast<uint64_t>(config.train.seed)).stream(config.init.from);
   const double best = right == 0 ? 0.5 : right + 0.001 * stream.normal();

@@ -65,7 +65,7 @@ RunConfig finetuned(const TempDir& dir, const std::string& yaml, const std::stri
   const auto tokenizer = Tokenizer::open(toy().base.data.tokens + "/tokenizer");
   auto config = toy().base;
   config.model = decode<RunConfig>(load_run_config(toy().dir / "base/run.yaml")).model;
-  const auto made = prepare_task(task, tokenizer, framing_of(tokenizer, config.model), dir / rows);
+  const auto made = prepare_task(task, tokenizer, special_token_template(tokenizer, config.model), dir / rows);
   TaskHeadTerms terms;
   const auto kind = task.config.kind;
   if (kind->learns_labels) terms.labels = task.labels.names;

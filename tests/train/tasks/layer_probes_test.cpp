@@ -70,7 +70,7 @@ RunConfig probing(const TempDir& dir, const std::vector<int64_t>& layer, const s
   const auto tokenizer = Tokenizer::open(world.base.data.tokens + "/tokenizer");
   auto config = world.base;
   config.model = decode<RunConfig>(load_run_config(world.dir / "base/run.yaml")).model;
-  const auto made = prepare_task(task, tokenizer, framing_of(tokenizer, config.model), dir / "rows");
+  const auto made = prepare_task(task, tokenizer, special_token_template(tokenizer, config.model), dir / "rows");
   TaskHeadTerms terms;
   terms.labels = task.labels.names;
   terms.layer = layer;

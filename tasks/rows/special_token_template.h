@@ -11,7 +11,7 @@ namespace cloze {
 
 /// How a family frames one text and two, as its published tokenizer does in transformers: `before A after` and
 /// `before A between B after`. A place in a row counts from its start, and a negative one from its end.
-struct TaskFraming {
+struct SpecialTokenTemplate {
   std::vector<int32_t> before{}, between{}, after{};
   bool has_segments = false;              ///< type 0, and type 1 from the second text on
   bool last_segment_is_own = false;       ///< the last token has type 2 (XLNet)
@@ -28,7 +28,7 @@ struct TaskFraming {
 /// A place in a row of `length` tokens as a position.
 inline int64_t position_of(int64_t place, int64_t length) { return place >= 0 ? place : length + place; }
 
-/// The framing of a model with its tokenizer: that of the folder which `export` writes of both.
+/// The special-token template of a model with its tokenizer: that of the folder which `export` writes of both.
 ///
 /// The class token is the first one of an encoder ([CLS], <s>), the last one of XLNet ([CLS]) and of a decoder (of the
 /// text), and the last end of text of an encoder-decoder. A window without the answer points at [CLS] or <s> where the
@@ -36,10 +36,10 @@ inline int64_t position_of(int64_t place, int64_t length) { return place >= 0 ? 
 /// Throws ConfigError for a tokenizer without the token that the family's class token is.
 /// Source: transformers 5.24, models/*/tokenization_*.py, modeling_*.py (`...ForSequenceClassification`), and the
 /// example run_qa.py (`cls_index`).
-TaskFraming framing_of(const Tokenizer& tokenizer, const ModelConfig& model);
+SpecialTokenTemplate special_token_template(const Tokenizer& tokenizer, const ModelConfig& model);
 
-/// The framing of a tokenizer without a model: that of the family that it belongs to, else BERT's, whose class token is
-/// [CLS] or <s>, or without one the last token. Throws ConfigError as above.
-TaskFraming framing_of(const Tokenizer& tokenizer);
+/// The special-token template of a tokenizer without a model: that of the family that it belongs to, else BERT's, whose
+/// class token is [CLS] or <s>, or without one the last token. Throws ConfigError as above.
+SpecialTokenTemplate special_token_template(const Tokenizer& tokenizer);
 
 }  // namespace cloze

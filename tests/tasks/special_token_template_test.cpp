@@ -1,5 +1,5 @@
 // Texts are framed as the published tokenizers frame them, and the class token stands where the family reads it.
-#include "tasks/rows/framing.h"
+#include "tasks/rows/special_token_template.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -19,7 +19,7 @@ using Ids = std::vector<int32_t>;
 
 TaskRow row_of(const Tokenizer& tokenizer, const ModelConfig& model, const TaskItem& item,
                AnyTaskKind kind = "classification") {
-  const TaskRowMaker maker(tokenizer, framing_of(tokenizer, model), {.kind = kind, .max_length = 64});
+  const TaskRowMaker maker(tokenizer, special_token_template(tokenizer, model), {.kind = kind, .max_length = 64});
   std::vector<TaskRow> rows;
   RowCounts counts;
   maker.add(item, 0, rows, counts);
@@ -166,8 +166,8 @@ TEST_CASE("an encoder's tokenizer without [CLS] is refused", "[tasks]") {
   TempDir dir;
   dir.write("bare/vocab.txt", "[UNK]\na\nb\n");
   const auto tokenizer = Tokenizer::open(dir / "bare");
-  CHECK_THROWS_WITH(framing_of(tokenizer, model_of<BertConfig>(tokenizer)),
+  CHECK_THROWS_WITH(special_token_template(tokenizer, model_of<BertConfig>(tokenizer)),
                     Catch::Contains("the tokenizer of bert puts no [CLS] or <s> around a text"));
-  CHECK_THROWS_WITH(framing_of(tokenizer, model_of<BartConfig>(tokenizer)),
+  CHECK_THROWS_WITH(special_token_template(tokenizer, model_of<BartConfig>(tokenizer)),
                     Catch::Contains("the tokenizer of bart puts no </s> after a text"));
 }

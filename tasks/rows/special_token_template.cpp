@@ -1,4 +1,4 @@
-#include "tasks/rows/framing.h"
+#include "tasks/rows/special_token_template.h"
 
 #include <algorithm>
 
@@ -26,7 +26,7 @@ SpecialPlace place_of(const Tokenizer::Frame& frame, int64_t id) {
   return {};
 }
 
-TaskFraming framing_of(const Tokenizer::Frame& frame) {
+SpecialTokenTemplate special_token_template(const Tokenizer::Frame& frame) {
   return {.before = narrow_ids(frame.before),
           .between = narrow_ids(frame.between),
           .after = narrow_ids(frame.after),
@@ -36,14 +36,14 @@ TaskFraming framing_of(const Tokenizer::Frame& frame) {
 
 }  // namespace
 
-TaskFraming framing_of(const Tokenizer& tokenizer, const ModelConfig& model) {
+SpecialTokenTemplate special_token_template(const Tokenizer& tokenizer, const ModelConfig& model) {
   const auto& c = backbone_of(model);
   // The encoder of an encoder-decoder alone, as of T5's tags, reads the rows that both read together.
   const bool reads_end = as<EncoderDecoderConfig>(model) != nullptr && !c.is_decoder();
   const auto frame = tokenizer.frame(TextReader{.kind = kind_of(model),
                                                 .segments = c.token_types && c.type_vocab_size > 1,
                                                 .end = c.is_decoder() || reads_end ? c.eos_token_id : -1});
-  auto made = framing_of(frame);
+  auto made = special_token_template(frame);
   made.max_length = c.max_input_length();
   const auto cls = place_of(frame, tokenizer.special().cls);
   if (c.is_decoder()) {
@@ -65,9 +65,9 @@ TaskFraming framing_of(const Tokenizer& tokenizer, const ModelConfig& model) {
   return made;
 }
 
-TaskFraming framing_of(const Tokenizer& tokenizer) {
+SpecialTokenTemplate special_token_template(const Tokenizer& tokenizer) {
   const auto frame = tokenizer.frame();
-  auto made = framing_of(frame);
+  auto made = special_token_template(frame);
   const auto cls = place_of(frame, tokenizer.special().cls);
   made.class_place = cls.exists ? cls.place : -1;
   made.no_answer_place = made.class_place;
