@@ -159,7 +159,7 @@ void log_task(const Task& task, const PreparedTask& prepared) {
   for (const auto* part : {&task.train, &task.valid, &task.test}) log_info("task", counts_of(*part, task.labels));
   for (const auto& note : task.notes) log_info("task", note);
   for (const auto& [part, counts] : prepared.counts)
-    if (const auto note = cut_note(part, counts); !note.empty()) log_info("task", note);
+    if (const auto note = truncation_note(part, counts); !note.empty()) log_info("task", note);
 }
 
 void log_deviations(const RunConfig& before, const RunConfig& now) {

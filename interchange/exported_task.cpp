@@ -32,14 +32,14 @@ ReadingNote cut_note_of(const TaskConfig& task, const std::string& length) {
     return {beyond +
             "contexts were read in windows, as a tokenizer cuts them with truncation=\"only_second\", stride= and "
             "return_overflowing_tokens=True."};
-  if (std::holds_alternative<Windows>(task.cut))
+  if (std::holds_alternative<Windows>(task.truncation))
     return {beyond + "texts were read in windows, whose logits have a mean; pipelines read the first one.", true};
-  if (std::holds_alternative<HeadTailCut>(task.cut))
+  if (std::holds_alternative<HeadTailTruncation>(task.truncation))
     return {beyond + "the beginning and the end were read; pipelines read the beginning alone.", true};
-  const auto* how = std::holds_alternative<FirstCut>(task.cut)    ? "\"only_first\""
-                    : std::holds_alternative<SecondCut>(task.cut) ? "\"only_second\""
-                    : task.data.second.empty()                    ? "True"
-                                                                  : "True, but keep another token of two long texts";
+  const auto* how = std::holds_alternative<FirstTruncation>(task.truncation)    ? "\"only_first\""
+                    : std::holds_alternative<SecondTruncation>(task.truncation) ? "\"only_second\""
+                    : task.data.second.empty() ? "True"
+                                               : "True, but keep another token of two long texts";
   return {concat(beyond, "texts were cut; pipelines do so with truncation=", how, ".")};
 }
 

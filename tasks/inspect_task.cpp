@@ -58,7 +58,7 @@ RowOptions row_options(const TaskConfig& config, const TaskLabels& labels) {
   return {.kind = config.kind,
           .num_labels = labels.size(),
           .max_length = config.max_length,
-          .cut = config.cut,
+          .truncation = config.truncation,
           .max_question = config.max_question};
 }
 
@@ -151,7 +151,7 @@ ordered_json to_json(const TaskInspection& inspection, const Task& task) {
     }
     for (const auto& row : example.rows) {
       ordered_json made{{"item", example.item->id}};
-      if (std::holds_alternative<Windows>(task.config.cut)) made["window"] = row.window;
+      if (std::holds_alternative<Windows>(task.config.truncation)) made["window"] = row.window;
       add_inputs(row, made);
       task.config.kind->write_target(row, *example.item, made);
       examples.push_back(made);

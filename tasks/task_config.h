@@ -83,19 +83,19 @@ void describe(V& v, TaskDataConfig& c) {
 }
 
 /// What is done with a text of more tokens than a row has.
-struct LongestCut {
+struct LongestTruncation {
   static constexpr const char* kind = "longest";
   static constexpr const char* words = "the longer of two texts loses its last token, again and again";
 };
-struct FirstCut {
+struct FirstTruncation {
   static constexpr const char* kind = "first";
   static constexpr const char* words = "the first text loses its end";
 };
-struct SecondCut {
+struct SecondTruncation {
   static constexpr const char* kind = "second";
   static constexpr const char* words = "the second text loses its end";
 };
-struct HeadTailCut {
+struct HeadTailTruncation {
   static constexpr const char* kind = "head_tail";
   static constexpr const char* words = "the beginning and the end of a text stay";
   int64_t head_tail = 128;
@@ -106,13 +106,13 @@ struct Windows {
   int64_t stride = 128;
 };
 template <class V>
-void describe(V&, LongestCut&) {}
+void describe(V&, LongestTruncation&) {}
 template <class V>
-void describe(V&, FirstCut&) {}
+void describe(V&, FirstTruncation&) {}
 template <class V>
-void describe(V&, SecondCut&) {}
+void describe(V&, SecondTruncation&) {}
 template <class V>
-void describe(V& v, HeadTailCut& c) {
+void describe(V& v, HeadTailTruncation& c) {
   v("head_tail", c.head_tail, "tokens of the beginning that stay; the rest of the row is the end", at_least(1));
 }
 template <class V>
@@ -120,9 +120,9 @@ void describe(V& v, Windows& c) {
   v("stride", c.stride, "tokens from the beginning of a window to that of the next; of a shorter window half",
     at_least(1));
 }
-using TaskCut = std::variant<LongestCut, FirstCut, SecondCut, HeadTailCut, Windows>;
+using Truncation = std::variant<LongestTruncation, FirstTruncation, SecondTruncation, HeadTailTruncation, Windows>;
 /// The kinds of a cut share nothing.
-inline void keep_shared(const TaskCut&, TaskCut&) {}
+inline void keep_shared(const Truncation&, Truncation&) {}
 
 struct TaskConfig {
   std::string task;
@@ -131,7 +131,7 @@ struct TaskConfig {
   AnyKeys labels{};
   std::vector<std::string> metric{};
   std::string like;
-  TaskCut cut = LongestCut{};
+  Truncation truncation = LongestTruncation{};
   int64_t max_length = 0;
   int64_t max_question = 64;
   int64_t max_answer = 30;
@@ -151,10 +151,10 @@ void describe(V& v, TaskConfig& c) {
     "empty = what the training part has, sorted as text");
   v("metric", c.metric, "figures of the task, the first of which chooses; empty = those usual for its kind");
   v("like", c.like, "recipe of fine-tuning, where a run names none");
-  if (c.kind->reads_windows) choose<Windows>(c.cut);
-  v.kind("cut", c.cut, "what is done with texts that are too long");
-  v.refuse("cut", c.kind->reads_windows && !std::holds_alternative<Windows>(c.cut)
-                      ? concat("is ", kind_in(c.cut), ", and of ", name_of(c.kind),
+  if (c.kind->reads_windows) choose<Windows>(c.truncation);
+  v.kind("cut", c.truncation, "what is done with texts that are too long");
+  v.refuse("cut", c.kind->reads_windows && !std::holds_alternative<Windows>(c.truncation)
+                      ? concat("is ", kind_in(c.truncation), ", and of ", name_of(c.kind),
                                " no word is cut; leave it out, or write windows")
                       : "");
   v("max_length", c.max_length, "tokens of a row; 0 = as many as the model reads", at_least(0));

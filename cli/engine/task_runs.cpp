@@ -329,7 +329,7 @@ class Predictor {
     const auto read = read_all_items(task, file_, command_, [&](auto& window) { predict(window); });
     output_.finish();
     for (const auto& note : read.notes) log_info("task", note);
-    if (const auto note = cut_note("items", counts_); !note.empty()) log_info("task", note);
+    if (const auto note = truncation_note("items", counts_); !note.empty()) log_info("task", note);
     if (!command_.out.empty()) log_result("predict", concat(thousands(count_), " predictions -> ", command_.out));
     say_figures();
   }

@@ -408,7 +408,7 @@ PreparedPart read_prepared_part(const std::string& folder, const std::string& pa
   return prepared_part;
 }
 
-std::string cut_note(const std::string& part, const RowCounts& counts) {
+std::string truncation_note(const std::string& part, const RowCounts& counts) {
   const auto texts = counts.first.texts + counts.second.texts, cut = counts.first.cut_texts + counts.second.cut_texts;
   const auto tokens = counts.first.cut_tokens + counts.second.cut_tokens;
   std::vector<std::string> facts;

@@ -56,7 +56,7 @@ bool has_items_of(const std::string& folder, const Task& task);
 uint64_t count_examples(AnyTaskKind kind, const std::vector<TaskRow>& rows);
 
 /// What rows lack of a part's texts, in a sentence; empty: nothing. `train: 12 of 900 texts are cut, by 340 tokens`
-std::string cut_note(const std::string& part, const RowCounts& counts);
+std::string truncation_note(const std::string& part, const RowCounts& counts);
 
 /// Whether all numbers of an item and of its rows are places, words, labels and bytes that there are. What reads rows
 /// takes them as they stand, and a folder that comes from elsewhere may have any, under a checksum that is right.

@@ -16,8 +16,8 @@ void count_row(RowCounts& counts, const TaskRow& row) {
 }
 
 /// The tokens of a text that a row keeps of them.
-std::vector<int32_t> cut_to(const std::vector<int32_t>& ids, int64_t kept, const TaskCut& cut) {
-  const auto* both_ends = std::get_if<HeadTailCut>(&cut);
+std::vector<int32_t> truncated(const std::vector<int32_t>& ids, int64_t kept, const Truncation& truncation) {
+  const auto* both_ends = std::get_if<HeadTailTruncation>(&truncation);
   const auto front = both_ends ? std::min(kept, both_ends->head_tail) : kept;
   std::vector<int32_t> left(ids.begin(), ids.begin() + front);
   left.insert(left.end(), ids.end() - (kept - front), ids.end());
@@ -95,9 +95,9 @@ void TaskRowMaker::add_text(const TaskItem& item, int64_t number, const std::fun
     counts.first.add(first_size, kept_first);
     if (item.is_pair) counts.second.add(second_size, kept_second);
   };
-  if (!std::holds_alternative<Windows>(options_.cut) || first_size + second_size <= places) {
-    const auto [a, b] = kept_tokens(options_.cut, first_size, second_size, places);
-    add_row(cut_to(first, a, options_.cut), cut_to(second, b, options_.cut), 0);
+  if (!std::holds_alternative<Windows>(options_.truncation) || first_size + second_size <= places) {
+    const auto [a, b] = kept_tokens(options_.truncation, first_size, second_size, places);
+    add_row(truncated(first, a, options_.truncation), truncated(second, b, options_.truncation), 0);
     return count(a, b);
   }
   const bool first_is_longer = first_size >= second_size;
@@ -106,8 +106,8 @@ void TaskRowMaker::add_text(const TaskItem& item, int64_t number, const std::fun
   const auto kept = std::min(static_cast<int64_t>(shorter.size()), places / 2);
   const auto whole = std::span(shorter).first(static_cast<size_t>(kept));
   int64_t window = 0;
-  for (const auto& part :
-       stride_windows(static_cast<int64_t>(longer.size()), places - kept, step_of(options_.cut, places - kept))) {
+  for (const auto& part : stride_windows(static_cast<int64_t>(longer.size()), places - kept,
+                                         step_of(options_.truncation, places - kept))) {
     const auto seen = std::span(longer).subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.size()));
     add_row(first_is_longer ? seen : whole, first_is_longer ? whole : seen, window++);
   }
@@ -126,12 +126,12 @@ void TaskRowMaker::add_candidates(const TaskItem& item, int64_t number, std::vec
     longest = std::max(longest, static_cast<int64_t>(candidates.back().size()));
   }
   const auto size = static_cast<int64_t>(premise.size());
-  const auto kept = kept_tokens(options_.cut, size, longest, room(true));
-  const auto shared = cut_to(premise, kept[0], options_.cut);
+  const auto kept = kept_tokens(options_.truncation, size, longest, room(true));
+  const auto shared = truncated(premise, kept[0], options_.truncation);
   const auto right = item.gold.is_known() ? item.gold.label : unknown_label;
   for (size_t i = 0; i < candidates.size(); ++i) {
     const auto all = static_cast<int64_t>(candidates[i].size()), left = std::min(all, kept[1]);
-    auto row = framed(shared, cut_to(candidates[i], left, options_.cut), true);
+    auto row = framed(shared, truncated(candidates[i], left, options_.truncation), true);
     row.item = number;
     row.candidate = static_cast<int64_t>(i);
     if (right >= 0) row.gold = label_answer(right == row.candidate);

@@ -9,7 +9,7 @@
 #include "data/tokenizer.h"
 #include "tasks/item.h"
 #include "tasks/kinds/kind.h"
-#include "tasks/rows/cut.h"
+#include "tasks/rows/truncation.h"
 #include "tasks/rows/special_token_template.h"
 #include "tasks/rows/task_row.h"
 
@@ -20,7 +20,7 @@ struct RowOptions {
   AnyTaskKind kind{};
   int64_t num_labels = 0;  ///< of sets of labels
   int64_t max_length = 0;  ///< tokens of a row with special ones; 0: as many as the model reads
-  TaskCut cut = LongestCut{};
+  Truncation truncation = LongestTruncation{};
   int64_t max_question = 64;  ///< tokens that a question keeps; Source: google-research/bert, run_squad.py
 };
 

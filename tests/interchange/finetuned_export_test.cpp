@@ -94,18 +94,18 @@ TEST_CASE("what pipelines cannot do is said by an export and its card", "[interc
 TEST_CASE("cuts of texts are told with the option of transformers that does the same", "[interchange][tasks]") {
   const TempDir dir;
   const auto run = open_run(tuned_run(dir, "text: text}\nmax_length: 12\n"));
-  const auto note_of = [&](AnyTaskKind kind, const TaskCut& cut, bool is_pair = false) {
+  const auto note_of = [&](AnyTaskKind kind, const Truncation& cut, bool is_pair = false) {
     TaskConfig task;
-    task.kind = kind, task.cut = cut, task.max_length = 500;  // of which the network reads 32
+    task.kind = kind, task.truncation = cut, task.max_length = 500;  // of which the network reads 32
     if (is_pair) task.data.second = "b";
     return reading_notes(run, task).at(0);
   };
-  CHECK_THAT(note_of("classification", LongestCut{}).sentence,
+  CHECK_THAT(note_of("classification", LongestTruncation{}).sentence,
              Contains("Of more than 32 tokens") && Contains("truncation=True."));
-  CHECK_THAT(note_of("classification", LongestCut{}, true).sentence,
+  CHECK_THAT(note_of("classification", LongestTruncation{}, true).sentence,
              Contains("truncation=True, but keep another token"));
-  CHECK_THAT(note_of("classification", FirstCut{}).sentence, Contains("truncation=\"only_first\""));
-  CHECK_THAT(note_of("classification", SecondCut{}).sentence, Contains("truncation=\"only_second\""));
+  CHECK_THAT(note_of("classification", FirstTruncation{}).sentence, Contains("truncation=\"only_first\""));
+  CHECK_THAT(note_of("classification", SecondTruncation{}).sentence, Contains("truncation=\"only_second\""));
   CHECK(note_of("regression", Windows{}).is_lost);
   CHECK_THAT(note_of("tagging", Windows{}).sentence, Contains("stride="));
   CHECK_THAT(note_of("spans", Windows{}).sentence, Contains("return_overflowing_tokens=True"));

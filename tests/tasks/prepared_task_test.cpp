@@ -64,7 +64,7 @@ Task task_of_items(AnyTaskKind kind, std::vector<TaskItem> items) {
   task.config.task = "made";
   task.config.kind = kind;
   task.config.max_length = 12;
-  if (kind->reads_windows) task.config.cut = Windows{.stride = 2};
+  if (kind->reads_windows) task.config.truncation = Windows{.stride = 2};
   if (kind->learns_labels) task.labels = {.names = {"A", "B", "C"}, .written = {"a", "b", "c"}};
   for (size_t i = 0; i < items.size(); ++i) items[i].id = "item " + std::to_string(i);
   task.train.name = "train", task.valid.name = "valid", task.test.name = "test";
@@ -77,9 +77,11 @@ void check_comes_back(const Task& task) {
   INFO(name_of(task.config.kind));
   const auto tokenizer = small_wordpiece(dir);
   const auto made = prepare_task(task, tokenizer, special_token_template(tokenizer), dir / "rows");
-  const auto expected = fresh_rows(
-      task.valid.items, tokenizer,
-      {.kind = task.config.kind, .num_labels = task.labels.size(), .max_length = 12, .cut = task.config.cut});
+  const auto expected = fresh_rows(task.valid.items, tokenizer,
+                                   {.kind = task.config.kind,
+                                    .num_labels = task.labels.size(),
+                                    .max_length = 12,
+                                    .truncation = task.config.truncation});
   const auto part = read_prepared_part(dir / "rows", "valid");
   REQUIRE(part.items.size() == task.valid.items.size());
   for (size_t i = 0; i < part.items.size(); ++i) CHECK(are_equal(part.items[i], task.valid.items[i]));
@@ -167,5 +169,6 @@ TEST_CASE("the same task, lengths and tokenizer give the same fingerprint, and o
   task.config.max_length = 5;
   const auto cut = prepare_task(task, tokenizer, row_template, dir / "c");
   CHECK(cut.fingerprint != first);
-  CHECK_THAT(cut_note("train", cut.counts.at(0).second), Catch::StartsWith("train: 2 of 9 texts are cut, by 2 tokens"));
+  CHECK_THAT(truncation_note("train", cut.counts.at(0).second),
+             Catch::StartsWith("train: 2 of 9 texts are cut, by 2 tokens"));
 }

@@ -27,7 +27,7 @@ ItemRows made_rows(AnyTaskKind kind, const TaskItem& item) {
   const TempDir dir;
   const auto tokenizer = small_wordpiece(dir);
   RowOptions options{.kind = kind, .num_labels = task_labels, .max_length = 12};
-  if (kind->reads_windows) options.cut = Windows{.stride = 2};
+  if (kind->reads_windows) options.truncation = Windows{.stride = 2};
   ItemRows made{.item = item};
   RowCounts counts;
   TaskRowMaker(tokenizer, special_token_template(tokenizer), options).add(item, 0, made.rows, counts);

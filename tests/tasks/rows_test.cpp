@@ -41,10 +41,11 @@ TEST_CASE("a text that is too long is cut, and what is cut is counted by part", 
   CHECK(found.counts.first.tokens == 5);
   CHECK(found.counts.second.cut_texts == 0);
   CHECK(found.counts.lengths.at(9) == 1);
-  found = made(tokenizer, {.max_length = 9, .cut = SecondCut{}}, item);
+  found = made(tokenizer, {.max_length = 9, .truncation = SecondTruncation{}}, item);
   CHECK((found.rows.at(0).ids == Ids{2, 5, 6, 7, 8, 9, 3, 10, 3}));
   CHECK(found.counts.second.cut_tokens == 2);
-  found = made(tokenizer, {.max_length = 6, .cut = HeadTailCut{.head_tail = 1}}, text_item("a b c d e f"));
+  found =
+      made(tokenizer, {.max_length = 6, .truncation = HeadTailTruncation{.head_tail = 1}}, text_item("a b c d e f"));
   CHECK((found.rows.at(0).ids == Ids{2, 5, 8, 9, 10, 3}));
   CHECK(found.counts.first.cut_tokens == 2);
   CHECK(made(tokenizer, {.max_length = 9}, text_item("")).counts.first.empty == 1);
@@ -60,7 +61,7 @@ TEST_CASE("an item whose text has more windows than anybody reads is refused by 
   std::string text;
   for (int i = 0; i < 25'000; ++i) text += "a ";
   TaskItem item{.id = "long", .line = 3, .text = text};
-  CHECK_THROWS_WITH(made(tokenizer, {.max_length = 7, .cut = Windows{.stride = 1}}, item),
+  CHECK_THROWS_WITH(made(tokenizer, {.max_length = 7, .truncation = Windows{.stride = 1}}, item),
                     "item long (line 3): a text of 25000 tokens has more than 20000 windows; raise `stride` or "
                     "`max_length`, or divide the text");
 }
@@ -68,7 +69,7 @@ TEST_CASE("an item whose text has more windows than anybody reads is refused by 
 TEST_CASE("windows of a text have all of it, and of a pair all of the longer one beside the shorter", "[tasks]") {
   TempDir dir;
   const auto tokenizer = small_wordpiece(dir);
-  const RowOptions options{.max_length = 7, .cut = Windows{.stride = 2}};
+  const RowOptions options{.max_length = 7, .truncation = Windows{.stride = 2}};
   auto found = made(tokenizer, options, text_item("a b c d e f a b", label_answer(0)));
   REQUIRE(found.rows.size() == 3);
   CHECK((found.rows[0].ids == Ids{2, 5, 6, 7, 8, 9, 3}));

@@ -25,10 +25,10 @@ TaskItem question(std::string asked, std::string context, std::vector<AnswerSpan
 }
 
 SpanRows read(const Tokenizer& tokenizer, const TaskItem& item, int64_t length,
-              const TaskCut& cut = Windows{.stride = 2}, int64_t max_question = 64) {
+              const Truncation& cut = Windows{.stride = 2}, int64_t max_question = 64) {
   SpanRows rows;
   TaskRowMaker(tokenizer, special_token_template(tokenizer),
-               {.kind = "spans", .max_length = length, .cut = cut, .max_question = max_question})
+               {.kind = "spans", .max_length = length, .truncation = cut, .max_question = max_question})
       .add(item, 0, rows.rows, rows.counts);
   return rows;
 }

@@ -14,9 +14,11 @@ struct TaggedRows {
   RowCounts counts{};
 };
 
-TaggedRows tagged(const Tokenizer& tokenizer, const TaskItem& item, int64_t length, const TaskCut& cut = LongestCut{}) {
+TaggedRows tagged(const Tokenizer& tokenizer, const TaskItem& item, int64_t length,
+                  const Truncation& cut = LongestTruncation{}) {
   TaggedRows rows;
-  TaskRowMaker(tokenizer, special_token_template(tokenizer), {.kind = "tagging", .max_length = length, .cut = cut})
+  TaskRowMaker(tokenizer, special_token_template(tokenizer),
+               {.kind = "tagging", .max_length = length, .truncation = cut})
       .add(item, 0, rows.rows, rows.counts);
   return rows;
 }
@@ -66,7 +68,7 @@ TEST_CASE("a text of a thousand words has all of its tags, each once, whatever t
   }
   item.gold = gold;
   for (const int64_t length : {8, 13, 64, 512, 5000})
-    for (const TaskCut& cut : {TaskCut(LongestCut{}), TaskCut(Windows{.stride = 3})}) {
+    for (const Truncation& cut : {Truncation(LongestTruncation{}), Truncation(Windows{.stride = 3})}) {
       const auto found = tagged(tokenizer, item, length, cut);
       std::vector<int> times(1000);
       for (const auto& row : found.rows) {

@@ -43,20 +43,20 @@ TEST_CASE("a task file is decoded, with labels in the order in which they stand"
   CHECK(given_labels(config).names == std::vector<std::string>{"good", "bad"});
   CHECK(given_labels(config).written == std::vector<std::string>{"1", "0"});
   CHECK(config.metric == std::vector<std::string>{"f1", "accuracy"});
-  CHECK(kind_in(config.cut) == "longest");
+  CHECK(kind_in(config.truncation) == "longest");
 }
 
 TEST_CASE("a cut is one of five kinds, with its own number", "[tasks]") {
-  CHECK(std::get<HeadTailCut>(config_of("cut: head_tail\nhead_tail: 96\n").cut).head_tail == 96);
-  CHECK(std::get<Windows>(config_of("cut: windows\nstride: 32\n").cut).stride == 32);
-  CHECK(std::holds_alternative<SecondCut>(config_of("cut: second\n").cut));
+  CHECK(std::get<HeadTailTruncation>(config_of("cut: head_tail\nhead_tail: 96\n").truncation).head_tail == 96);
+  CHECK(std::get<Windows>(config_of("cut: windows\nstride: 32\n").truncation).stride == 32);
+  CHECK(std::holds_alternative<SecondTruncation>(config_of("cut: second\n").truncation));
   CHECK_THAT(config_fault("stride: 32\n"), Contains("'stride' is an option of windows, and 'cut' is longest"));
 }
 
 TEST_CASE("texts of tags and of answers are read in windows", "[tasks]") {
   const std::vector<std::string> spans{"kind=spans", "data.format=squad"};
-  CHECK(std::get<Windows>(config_of("stride: 64\n", spans).cut).stride == 64);
-  CHECK(std::holds_alternative<Windows>(config_of("", spans).cut));
+  CHECK(std::get<Windows>(config_of("stride: 64\n", spans).truncation).stride == 64);
+  CHECK(std::holds_alternative<Windows>(config_of("", spans).truncation));
   CHECK_THAT(config_fault("cut: first\n", spans), Contains("'cut' is first, and of spans no word is cut"));
 }
 

@@ -87,7 +87,7 @@ TEST_CASE("`max_length` and `max_question` bound rows, and `max_answer` answers"
   TaskFolder dir;
   Task task;
   task.config.kind = "spans";
-  task.config.cut = Windows{.stride = 2};
+  task.config.truncation = Windows{.stride = 2};
   task.config.max_length = 9;
   task.config.max_question = 2;
   task.config.max_answer = 5;

@@ -86,7 +86,7 @@ void add_context_rows(const TaskRowMaker& maker, const TaskItem& item, int64_t n
   counts.answers_without_token += has_answer && !answer.exists();
   bool is_whole_anywhere = false;
   int64_t number_of_window = 0;
-  for (const auto& window : stride_windows(read, places, step_of(maker.options().cut, places))) {
+  for (const auto& window : stride_windows(read, places, step_of(maker.options().truncation, places))) {
     auto row = maker.framed(
         whole, std::span(ids).subspan(static_cast<size_t>(window.begin), static_cast<size_t>(window.size())), true);
     row.item = number;

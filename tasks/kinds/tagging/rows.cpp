@@ -67,7 +67,7 @@ void add_word_rows(const TaskRowMaker& maker, const TaskItem& item, int64_t numb
   const auto [ids, words, starts] = tokens_of_words(maker, item, counts);
   const auto places = maker.room(false);
   const auto windows =
-      word_windows(starts, static_cast<int64_t>(ids.size()), places, step_of(maker.options().cut, places));
+      word_windows(starts, static_cast<int64_t>(ids.size()), places, step_of(maker.options().truncation, places));
   const auto owners = windows_of_words(starts, windows);
   const auto& gold = item.gold;
   std::vector<bool> is_read(ids.size());

@@ -1,4 +1,4 @@
-#include "tasks/rows/cut.h"
+#include "tasks/rows/truncation.h"
 
 #include <algorithm>
 
@@ -13,14 +13,14 @@ void require_few(const std::vector<TokenWindow>& windows, int64_t count) {
 
 }  // namespace
 
-std::array<int64_t, 2> kept_tokens(const TaskCut& cut, int64_t first, int64_t second, int64_t room) {
+std::array<int64_t, 2> kept_tokens(const Truncation& truncation, int64_t first, int64_t second, int64_t room) {
   room = std::max<int64_t>(room, 0);
   if (first + second <= room) return {first, second};
-  if (std::holds_alternative<FirstCut>(cut)) {
+  if (std::holds_alternative<FirstTruncation>(truncation)) {
     const auto kept = std::min(second, room);
     return {room - kept, kept};
   }
-  if (std::holds_alternative<SecondCut>(cut)) {
+  if (std::holds_alternative<SecondTruncation>(truncation)) {
     const auto kept = std::min(first, room);
     return {kept, room - kept};
   }
@@ -28,8 +28,8 @@ std::array<int64_t, 2> kept_tokens(const TaskCut& cut, int64_t first, int64_t se
   return {kept, room - kept};
 }
 
-int64_t step_of(const TaskCut& cut, int64_t room) {
-  const auto* windows = std::get_if<Windows>(&cut);
+int64_t step_of(const Truncation& truncation, int64_t room) {
+  const auto* windows = std::get_if<Windows>(&truncation);
   return windows && windows->stride <= room ? windows->stride : std::max<int64_t>(room / 2, 1);
 }
 

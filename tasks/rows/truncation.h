@@ -15,11 +15,11 @@ namespace cloze {
 /// published code of BERT and ELECTRA. Differs: the Rust library tokenizers takes the odd token from the other text.
 /// Where the text that `first` or `second` names is not enough, the other one is cut too. The others cut by `longest`.
 /// Source: google-research/bert, run_classifier.py, `_truncate_seq_pair`.
-std::array<int64_t, 2> kept_tokens(const TaskCut& cut, int64_t first, int64_t second, int64_t room);
+std::array<int64_t, 2> kept_tokens(const Truncation& truncation, int64_t first, int64_t second, int64_t room);
 
 /// The step from window to window where the room is `room`: that of `windows` if it is no longer, else half of the
 /// room, so that short models see both sides of every token too.
-int64_t step_of(const TaskCut& cut, int64_t room);
+int64_t step_of(const Truncation& truncation, int64_t room);
 
 /// Of a text: a million tokens have 15,625 windows with a stride of 64.
 inline constexpr size_t most_windows = 20'000;

@@ -1,5 +1,5 @@
 // Cuts and windows against loops that take token by token.
-#include "tasks/rows/cut.h"
+#include "tasks/rows/truncation.h"
 
 #include <algorithm>
 
@@ -14,16 +14,16 @@ TEST_CASE("the longer of two texts loses token by token, and of equal ones the s
       for (int64_t second = 0; second <= 14; ++second) {
         auto a = first, b = second;
         while (a + b > room) --(a > b ? a : b);
-        CHECK(kept_tokens(LongestCut{}, first, second, room) == std::array{a, b});
+        CHECK(kept_tokens(LongestTruncation{}, first, second, room) == std::array{a, b});
       }
 }
 
 TEST_CASE("the text that is named loses its end, and the other one where that is not enough", "[tasks]") {
-  CHECK(kept_tokens(FirstCut{}, 9, 4, 10) == std::array<int64_t, 2>{6, 4});
-  CHECK(kept_tokens(FirstCut{}, 9, 14, 10) == std::array<int64_t, 2>{0, 10});
-  CHECK(kept_tokens(SecondCut{}, 9, 4, 10) == std::array<int64_t, 2>{9, 1});
-  CHECK(kept_tokens(SecondCut{}, 19, 4, 10) == std::array<int64_t, 2>{10, 0});
-  CHECK(kept_tokens(SecondCut{}, 3, 4, 10) == std::array<int64_t, 2>{3, 4});
+  CHECK(kept_tokens(FirstTruncation{}, 9, 4, 10) == std::array<int64_t, 2>{6, 4});
+  CHECK(kept_tokens(FirstTruncation{}, 9, 14, 10) == std::array<int64_t, 2>{0, 10});
+  CHECK(kept_tokens(SecondTruncation{}, 9, 4, 10) == std::array<int64_t, 2>{9, 1});
+  CHECK(kept_tokens(SecondTruncation{}, 19, 4, 10) == std::array<int64_t, 2>{10, 0});
+  CHECK(kept_tokens(SecondTruncation{}, 3, 4, 10) == std::array<int64_t, 2>{3, 4});
 }
 
 TEST_CASE("every token is in a window, whatever the stride, and no window is longer than the room", "[tasks]") {
@@ -61,7 +61,7 @@ TEST_CASE("a stride that is longer than the room is half of the room, so that wi
   CHECK(step_of(Windows{.stride = 10}, 10) == 10);
   CHECK(step_of(Windows{.stride = 11}, 10) == 5);
   CHECK(step_of(Windows{.stride = 2}, 1) == 1);
-  CHECK(step_of(LongestCut{}, 10) == 5);
+  CHECK(step_of(LongestTruncation{}, 10) == 5);
 }
 
 TEST_CASE("windows of words begin and end with words, and miss none", "[tasks]") {
