@@ -1,7 +1,6 @@
 // Reference of all config keys as Markdown: the content of docs/config.md.
 #include <algorithm>
 #include <concepts>
-#include <sstream>
 
 #include "core/contains.h"
 #include "cli/verbs.h"
@@ -150,8 +149,7 @@ std::vector<DocumentedKey> all_keys() {
 /// A key with N for the number of an element.
 std::string with_letters(const std::string& key) {
   std::string text;
-  std::istringstream parts(key);
-  for (std::string part; std::getline(parts, part, '.');) {
+  for (const auto& part : separated(key, ".")) {
     const bool is_number = !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
     text += (text.empty() ? "" : ".") + (is_number ? std::string("N") : part);
   }

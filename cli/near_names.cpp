@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <sstream>
 
 #include "core/contains.h"
 #include "cli/paths.h"
@@ -459,9 +458,7 @@ std::string sentence_on_value(const std::string& text) {
   const auto list = message.rfind(choice);
   if (list == std::string::npos || !message.ends_with('}')) return text;
   const auto value = message.substr(0, list);
-  std::vector<std::string> known;
-  std::istringstream names(message.substr(list + choice.size(), message.size() - list - choice.size() - 1));
-  for (std::string one; std::getline(names, one, ',');) known.push_back(one);
+  const auto known = separated(message.substr(list + choice.size(), message.size() - list - choice.size() - 1), ",");
   return name + " is '" + shortened(value) + "', must be one of " + listed(known) + did_you_mean(value, known);
 }
 

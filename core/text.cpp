@@ -136,13 +136,19 @@ std::string wrapped(const std::string& head, const std::string& text, int64_t co
 
 std::string wrapped_lines(const std::string& head, const std::string& text, int64_t columns, size_t indent) {
   std::string lines;
-  for (size_t at = 0; at <= text.size();) {
-    const auto end = std::min(text.find('\n', at), text.size());
-    lines += wrapped(at == 0 ? head : "", text.substr(at, end - at), columns, indent);
-    at = end + 1;
-  }
+  for (const auto& line : separated(text, "\n")) lines += wrapped(lines.empty() ? head : "", line, columns, indent);
   lines.pop_back();
   return lines;
+}
+
+std::vector<std::string> separated(std::string_view text, std::string_view separator) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at <= text.size();) {
+    const auto end = std::min(text.find(separator, at), text.size());
+    parts.emplace_back(text.substr(at, end - at));
+    at = end + separator.size();
+  }
+  return parts;
 }
 
 std::string digits(double value, int count) { return number_text(value, std::chars_format::general, count); }

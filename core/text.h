@@ -32,6 +32,9 @@ std::string wrapped_lines(const std::string& head, const std::string& text, int6
 std::string digits(double value, int count);
 std::string fixed(double value, int decimals, bool sign = false);
 
+/// What stands in a text before, between and behind separators; of a text without one all of it.
+std::vector<std::string> separated(std::string_view text, std::string_view separator);
+
 /// `1234567` -> `1,234,567`.
 std::string thousands(uint64_t n);
 /// A number of seconds as `3h12m`, `4m05s`, `12s`.

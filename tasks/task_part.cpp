@@ -217,12 +217,7 @@ class ItemReader {
 
 std::vector<std::string> files_of_part(const std::string& named, const std::string& task_file) {
   std::vector<std::string> files;
-  constexpr std::string_view beside = " + ";
-  for (size_t at = 0; at <= named.size();) {
-    const size_t end = std::min(named.find(beside, at), named.size());
-    files.push_back(find_task_data(named.substr(at, end - at), task_file));
-    at = end + beside.size();
-  }
+  for (const auto& name : separated(named, " + ")) files.push_back(find_task_data(name, task_file));
   return files;
 }
 

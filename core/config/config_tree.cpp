@@ -1,4 +1,5 @@
 #include "core/config/config_tree.h"
+#include "core/text.h"
 
 #include <algorithm>
 #include <array>
@@ -251,9 +252,8 @@ void ConfigTree::mark_recorded(const std::string& location) { mark(root_, locati
 
 const ConfigNode* ConfigTree::find(const std::string& path) const {
   const ConfigNode* at = &root_;
-  for (size_t begin = 0; at && begin <= path.size();) {
-    const auto dot = std::min(path.find('.', begin), path.size());
-    const std::string key = path.substr(begin, dot - begin);
+  for (const auto& key : separated(path, ".")) {
+    if (!at) break;
     if (at->type == Type::list) {
       size_t index = at->items.size();
       std::from_chars(key.data(), key.data() + key.size(), index);
@@ -261,7 +261,6 @@ const ConfigNode* ConfigTree::find(const std::string& path) const {
     } else {
       at = at->find(key);
     }
-    begin = dot + 1;
   }
   return at;
 }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "data/reading/text_lines.h"
 #include "evaluation/suites/embedding_figures.h"
 
@@ -58,16 +59,6 @@ using Heads = std::array<const char*, 3>;
 constexpr std::array<Heads, 2> known_heads{Heads{"sentence_A", "sentence_B", "relatedness_score"},
                                            Heads{"sentence1", "sentence2", "score"}};
 
-std::vector<std::string> cells_of(std::string_view line) {
-  std::vector<std::string> cells;
-  for (size_t at = 0; at <= line.size();) {
-    const auto end = std::min(line.find('\t', at), line.size());
-    cells.emplace_back(line.substr(at, end - at));
-    at = end + 1;
-  }
-  return cells;
-}
-
 /// The columns of texts and judgement in the head of a table; none for another head.
 std::optional<std::array<size_t, 3>> columns_of(const std::vector<std::string>& head) {
   for (const auto& heads : known_heads) {
@@ -89,12 +80,12 @@ std::optional<JudgedFile> read_table(const std::string& path) {
   SuiteText lines(path);
   std::string_view line;
   if (!lines.next(line)) return {};
-  const auto columns = columns_of(cells_of(line));
+  const auto columns = columns_of(separated(line, "\t"));
   if (!columns) return {};
   JudgedFile file{.name = suite_name(path)};
   while (lines.next(line)) {
     if (line.empty()) continue;
-    const auto cells = cells_of(line);
+    const auto cells = separated(line, "\t");
     require<DataError>(*std::max_element(columns->begin(), columns->end()) < cells.size(), lines.where(), ": has ",
                        cells.size(), " columns, fewer than the head of the table");
     const auto& text = cells[(*columns)[2]];

@@ -89,16 +89,6 @@ void check_kind(const std::string& kind, const std::string& option) {
                     listed(sorted));
 }
 
-std::vector<std::string> split_at_commas(const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    parts.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
-}
-
 /// The key of the kind's share, which stands after the colon. Throws ConfigError for a kind without one.
 std::string required_rate_key(const std::string& kind, const std::string& option) {
   const std::string key = as_kind(from_keys(kind, option, {})).rate_key();
@@ -120,7 +110,7 @@ void check_effects(const ObjectiveConfig& objective, const std::vector<std::stri
 }  // namespace
 
 ObjectiveConfig parse_objective(const std::string& text, const std::string& source) {
-  const auto parts = split_at_commas(text);
+  const auto parts = separated(text, ",");
   const auto colon = parts[0].find(':');
   const auto kind = parts[0].substr(0, colon), option = source + " " + text;
   check_kind(kind, option);

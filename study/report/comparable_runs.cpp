@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/log.h"
+#include "core/text.h"
 
 namespace cloze {
 
@@ -13,14 +14,7 @@ namespace {
 
 /// The parts of a held-out evaluation in words, without the list of its objectives: what one loss depends on.
 std::vector<std::string> parts_of(const std::string& measured) {
-  std::vector<std::string> parts{""};
-  for (size_t i = 0; i < measured.size(); ++i)
-    if (measured.compare(i, 2, ", ") == 0) {
-      parts.emplace_back();
-      ++i;
-    } else {
-      parts.back() += measured[i];
-    }
+  auto parts = separated(measured, ", ");
   if (parts.size() > 1) parts.erase(parts.begin());
   return parts;
 }

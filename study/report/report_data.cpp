@@ -1,5 +1,4 @@
 // Reports for programs: JSON, and CSV with every number of the other forms.
-#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -31,51 +30,15 @@ json json_of_known(double value, bool is_known) { return is_known ? json(value) 
 /// The cells of a line of the CSV that its kind has, by their columns.
 using Line = std::map<std::string, std::string>;
 
-constexpr std::array columns{"kind",
-                             "arm",
-                             "seed",
-                             "state",
-                             "value",
-                             "mean",
-                             "sd",
-                             "difference",
-                             "difference_sd",
-                             "seeds",
-                             "failed",
-                             "examples",
-                             "clusters",
-                             "items",
-                             "example_error",
-                             "example_freedom",
-                             "t_low",
-                             "t_high",
-                             "low",
-                             "high",
-                             "p",
-                             "p_corrected",
-                             "p_holm",
-                             "p_equivalence",
-                             "effect_size",
-                             "detectable",
-                             "detectable_low",
-                             "detectable_high",
-                             "seeds_needed",
-                             "seeds_low",
-                             "seeds_high",
-                             "step",
-                             "tokens",
-                             "predicted_tokens",
-                             "words",
-                             "epochs",
-                             "seconds",
-                             "flops",
-                             "verdict",
-                             "run",
-                             "note"};
+const std::string columns =
+    "kind,arm,seed,state,value,mean,sd,difference,difference_sd,seeds,failed,examples,clusters,items,"
+    "example_error,example_freedom,t_low,t_high,low,high,p,p_corrected,p_holm,p_equivalence,effect_size,"
+    "detectable,detectable_low,detectable_high,seeds_needed,seeds_low,seeds_high,step,tokens,"
+    "predicted_tokens,words,epochs,seconds,flops,verdict,run,note";
 
 std::string text_of(const Line& line) {
   std::string text;
-  for (const auto* column : columns) {
+  for (const auto& column : separated(columns, ",")) {
     const auto cell = line.find(column);
     text += (text.empty() ? "" : ",") + (cell == line.end() ? "" : escaped_csv(cell->second));
   }
@@ -272,9 +235,7 @@ json parts_json(const Difference& d) {
 }
 
 std::string to_csv(const StudyReport& report) {
-  std::string text;
-  for (const auto* column : columns) text += concat(text.empty() ? "" : ",", column);
-  text += "\n";
+  auto text = columns + "\n";
   for (const auto& arm : report.arms) text += text_of(arm_line(arm));
   for (const auto& run : report.runs) text += text_of(run_line(run));
   text += secondary_lines(report) + pair_lines(report);

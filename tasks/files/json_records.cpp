@@ -93,12 +93,9 @@ class JsonRecords final : public RecordReader {
       const auto rest = path.empty() ? column : column.substr(path.size() + 1);
       if (value->is_object() && value->contains(rest)) return &(*value)[rest];  // a key may have dots
       const json* at = value;
-      for (size_t begin = 0; begin <= rest.size();) {
-        const size_t end = std::min(rest.find('.', begin), rest.size());
-        const auto key = rest.substr(begin, end - begin);
+      for (const auto& key : separated(rest, ".")) {
         if (!at->is_object() || !at->contains(key)) return nullptr;
         at = &(*at)[key];
-        begin = end + 1;
       }
       return at;
     }

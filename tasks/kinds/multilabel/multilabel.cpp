@@ -4,6 +4,7 @@
 
 #include "core/contains.h"
 #include "core/spelling.h"
+#include "core/text.h"
 #include "data/reading/text_lines.h"
 #include "tasks/figures/label_names.h"
 #include "tasks/figures/label_scores.h"
@@ -79,11 +80,8 @@ std::vector<std::string> parts_of_text(const TaskRecord& record, const std::stri
   if (are_flags_with_spaces(text) && !record.is_given(text) && text.find(between) == text.npos)
     fail<DataError>(record.where(), ": '", shortened(text), "' has several numbers 0 and 1, and `label_separator` is '",
                     between, "'; write `label_separator: \" \"`, and name the labels in this order with `labels`");
-  for (size_t at = 0; at <= text.size() && !is_blank(text);) {
-    const size_t end = std::min(text.find(between, at), text.size());
-    parts.emplace_back(without_white_space_around(std::string_view(text).substr(at, end - at)));
-    at = end + between.size();
-  }
+  if (is_blank(text)) return parts;
+  for (const auto& part : separated(text, between)) parts.emplace_back(without_white_space_around(part));
   return parts;
 }
 
