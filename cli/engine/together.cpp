@@ -102,7 +102,7 @@ class Rank {
 
   /// Throws ConfigError in a process that differs from the first.
   void compare(const char* what, const json& own) {
-    const auto first = json::parse(group_->share(json_text(json{{what, own}})))[what];
+    const auto first = parse_json(group_->share(json_text(json{{what, own}})))[what];
     for (const auto& [fact, value] : own.items())
       require<ConfigError>(value == first[fact], "the ", fact, " is ", value.get<std::string>(), ", and ",
                            first[fact].get<std::string>(), " of ", group_->name_of(0), "; ", mend_of(fact));
@@ -165,7 +165,7 @@ class Rank {
 
   int follow(const TrainTogether& train) {
     for (;;) {
-      const auto order = json::parse(group_->share(""));
+      const auto order = parse_json(group_->share(""));
       if (order.contains("end")) return order["end"];
       train_one(command_of(order), train);
     }

@@ -67,7 +67,7 @@ TEST_CASE("figures of answers have the same names for all parts, also where ques
     const auto task = dir.open("task: t\nkind: spans\ndata: {train: " + train + ", valid: " + valid +
                                ", test: " + test + ", text: question, second: context, answers: answers}");
     const auto tokenizer = small_wordpiece(dir);
-    prepare_task(task, tokenizer, framing_of(tokenizer), dir / "rows");
+    prepare_task(task, tokenizer, special_token_template(tokenizer), dir / "rows");
     const auto prepared = open_prepared_task(dir / "rows").task;
     std::string all = figure_names(task).front();
     for (const auto& part : {"valid", "test"}) {
