@@ -95,6 +95,8 @@ struct RunTorchScriptCommand {
 };
 struct DescribeCommand {
   RunConfig config;
+  int64_t processes = 0;  ///< 0: they are no matter
+  int64_t hosts = 1;
   bool json = false;
 };
 struct InspectCommand {

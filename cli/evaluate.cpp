@@ -130,7 +130,8 @@ void print_task_figures(const TaskFiguresCommand& c) {
   const auto& items = part_of(task, c.part).items;
   require<ConfigError>(!items.empty(), c.task, ": has no part ", c.part,
                        ", which is a tenth of the training part; name its file, `data.valid`");
-  const auto read = read_predictions(c.predictions, kind, items, task.labels, c.no_answer);
+  const auto squad = metric_options(task).squad;
+  const auto read = read_predictions(c.predictions, kind, items, task.labels, c.no_answer, squad);
   auto notes = task.notes;
   const auto add_note = [&](const PredictionFile& file) {
     notes.insert(notes.end(), file.notes.begin(), file.notes.end());
@@ -145,7 +146,7 @@ void print_task_figures(const TaskFiguresCommand& c) {
   add_floors(task, part_of(task, c.part), c, read, options, figures);
   std::optional<PairedFigures> compared;
   if (!c.against.empty()) {
-    const auto other = read_predictions(c.against, kind, items, task.labels);
+    const auto other = read_predictions(c.against, kind, items, task.labels, "", squad);
     add_note(other);
     auto alike = options;  // the other file has no scores of its own
     alike.no_answer_threshold.reset();

@@ -34,10 +34,12 @@ void add_predictions(std::vector<SequenceLoss>& sequences, int64_t first, const 
   }
 }
 
+constexpr uint64_t no_document = UINT64_MAX;  ///< of a sequence of batches that another process computes
+
 /// The sums of one loss over the batches so far.
 struct LossSums {
   HeldOut held_out;
-  BinaryCounts binary{};
+  std::optional<BinaryCounts> binary{};
   double weight = 0;  ///< of all predictions
 
   /// Adds a batch, of which `first` is the index of the first of all `sequences`, with the draws of its rows.
@@ -49,17 +51,25 @@ struct LossSums {
     if (part.has_accuracy) held_out.accuracy = held_out.accuracy.value_or(0) + static_cast<double>(part.correct);
     held_out.count += part.count;
     weight += part.total_weight();
-    held_out.sequences.resize(static_cast<size_t>(sequences));
+    held_out.sequences.resize(static_cast<size_t>(sequences), SequenceLoss{.document = no_document});
     for (size_t i = 0; i < rows.size(); ++i) {
       auto& sequence = held_out.sequences[static_cast<size_t>(first) + i];
       sequence.document = rows[i].document;
       sequence.bytes = label_bytes(store, rows[i]);
     }
     if (part.single.loss.defined()) add_predictions(held_out.sequences, first, part);
-    if (!part.binary) return;
-    binary += *part.binary;
-    held_out.baseline = majority_baseline(binary.positives, held_out.count);
-    if (binary.detects) held_out.f1 = f1_score(binary);
+    if (part.binary) binary = binary ? * binary += *part.binary : *part.binary;
+  }
+
+  /// Adds the sums of batches of other sequences.
+  void add(const LossSums& others) {
+    const auto& added = others.held_out;
+    if (added.accuracy) held_out.accuracy = held_out.accuracy.value_or(0) + *added.accuracy;
+    held_out.count += added.count;
+    weight += others.weight;
+    for (size_t i = 0; i < added.sequences.size(); ++i)
+      if (added.sequences[i].document != no_document) held_out.sequences[i] = added.sequences[i];
+    if (others.binary) binary = binary ? * binary += *others.binary : *others.binary;
   }
 
   HeldOut result() {
@@ -67,22 +77,86 @@ struct LossSums {
     for (const auto& sequence : held_out.sequences) held_out.loss += sequence.sum / all;
     if (held_out.accuracy) *held_out.accuracy /= std::max<double>(1, static_cast<double>(held_out.count));
     held_out.standard_error = standard_error(held_out.sequences);
+    if (binary) held_out.baseline = majority_baseline(binary->positives, held_out.count);
+    if (binary && binary->detects) held_out.f1 = f1_score(*binary);
     return std::move(held_out);
   }
 };
+
+json json_of(const LossSums& sums) {
+  const auto& found = sums.held_out;
+  json made{{"name", found.name},
+            {"of_rewrite", found.of_rewrite},
+            {"factor", found.weight},
+            {"count", found.count},
+            {"weight", sums.weight}};
+  if (found.accuracy) made["accuracy"] = *found.accuracy;
+  if (const auto& counts = sums.binary)
+    made["binary"] = {counts->positives, counts->predicted, counts->true_positives, counts->detects};
+  auto& sequences = made["sequences"] = json::array();
+  for (const auto& one : found.sequences)
+    sequences.push_back({one.sum, one.count, one.document, one.predictions, one.bytes ? json(*one.bytes) : json()});
+  return made;
+}
+
+LossSums sums_of(const json& made) {
+  LossSums sums;
+  auto& found = sums.held_out;
+  found.name = made["name"];
+  found.of_rewrite = made["of_rewrite"];
+  found.weight = made["factor"];
+  found.count = made["count"];
+  sums.weight = made["weight"];
+  if (made.contains("accuracy")) found.accuracy = made["accuracy"].get<double>();
+  if (made.contains("binary")) {
+    const auto& counts = made["binary"];
+    sums.binary = {.positives = counts[0], .predicted = counts[1], .true_positives = counts[2], .detects = counts[3]};
+  }
+  for (const auto& one : made["sequences"]) {
+    auto& sequence = found.sequences.emplace_back(
+        SequenceLoss{.sum = one[0], .count = one[1], .document = one[2], .predictions = one[3]});
+    if (!one[4].is_null()) sequence.bytes = one[4].get<uint64_t>();
+  }
+  return sums;
+}
+
+/// The sums of the batches of all processes. Throws Interrupted where one of them has not computed all of its own.
+std::vector<LossSums> joined(std::vector<LossSums> own, bool is_complete, Communicator& processes) {
+  json told{{"complete", is_complete}, {"sums", json::array()}};
+  if (processes.size() > 1)
+    for (const auto& sums : own) told["sums"].push_back(json_of(sums));
+  std::string bytes;
+  json::to_cbor(told, bytes);  // keeps every bit, and what is no number
+  std::vector<LossSums> all;
+  for (const auto& text : exchange_texts(processes, bytes)) {
+    const auto found = json::from_cbor(text);
+    if (!found["complete"]) throw Interrupted("stopped in a held-out evaluation");
+    for (size_t k = 0; k < found["sums"].size(); ++k)
+      if (k < all.size())
+        all[k].add(sums_of(found["sums"][k]));
+      else
+        all.push_back(sums_of(found["sums"][k]));
+  }
+  return processes.size() == 1 ? own : all;
+}
 
 /// Losses of the first `sequences` sequences; `losses` computes the parts of a batch from the batch and the key of its
 /// random draws.
 template <class Losses>
 std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t sequences, int64_t batch_size,
-                           at::Device device, const Losses& losses) {
+                           at::Device device, Communicator& processes, const Losses& losses) {
   const at::NoGradGuard no_grad;
   const bool was_training = network.is_training();
   network.eval();
   const auto available = std::min(sequences, static_cast<int64_t>(collator.size()));
   std::vector<LossSums> sums;
-  for (int64_t first = 0; first < available; first += batch_size) {
-    if (interrupted) throw Interrupted("stopped in a held-out evaluation");
+  const int64_t own = processes.rank() * batch_size, step = processes.size() * batch_size;
+  bool is_complete = true;
+  for (int64_t first = own; first < available; first += step) {
+    if (interrupted) {
+      is_complete = false;
+      break;
+    }
     std::vector<RowDraws> rows;
     const auto made = collator.batch(static_cast<uint64_t>(first), std::min(batch_size, available - first), &rows);
     const auto batch = to_device(made, device);
@@ -92,7 +166,7 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
   }
   network.train(was_training);
   std::vector<HeldOut> found;
-  for (auto& part : sums) found.push_back(part.result());
+  for (auto& part : joined(std::move(sums), is_complete, processes)) found.push_back(part.result());
   return found;
 }
 
@@ -139,14 +213,14 @@ std::string missing_sequences(const std::vector<Measure>& measures, int64_t requ
 }
 
 std::vector<HeldOut> evaluate(Network& network, const std::vector<Measure>& measures, int64_t batch_size,
-                              at::Device device, bool active_only) {
+                              at::Device device, bool active_only, Communicator& processes) {
   std::vector<HeldOut> all;
   for (const auto& measure : measures) {
     const auto& objective = *network.objective_at(measure.head);
     if (active_only && !objective.active()) continue;
     const auto losses = [&](const Batch& batch, uint64_t key) { return network.losses_at(measure.head, batch, key); };
-    auto parts =
-        score(network, measure.collator, measure.sequences, objective.scored_batch_size(batch_size), device, losses);
+    auto parts = score(network, measure.collator, measure.sequences, objective.scored_batch_size(batch_size), device,
+                       processes, losses);
     if (parts.size() > 1)  // of a hybrid's two losses, these rows have one
       std::erase_if(parts, [](const HeldOut& part) { return part.count == 0; });
     for (auto& part : parts) {
@@ -163,7 +237,7 @@ std::vector<HeldOut> evaluate(Network& network, const std::vector<Measure>& meas
 
 std::vector<HeldOut> evaluate(Network& network, const Collator& collator, int64_t sequences, int64_t batch_size,
                               at::Device device) {
-  return score(network, collator, sequences, batch_size, device,
+  return score(network, collator, sequences, batch_size, device, alone(),
                [&](const Batch& batch, uint64_t key) { return network.losses(batch, key); });
 }
 

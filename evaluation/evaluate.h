@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "distributed/communicator.h"
 #include "objectives/collator.h"
 #include "objectives/network.h"
 #include "run/config/evaluation_protocol.h"
@@ -68,9 +69,10 @@ std::vector<Measure> held_out_measures(const RunConfig& config, const TokenStore
 std::string missing_sequences(const std::vector<Measure>& measures, int64_t requested);
 
 /// Held-out losses in evaluation mode, without mems. `active_only`: objectives that are not active at the network's
-/// step are skipped.
+/// step are skipped. Each of `processes` computes its share of the batches, and all have the same losses. Throws
+/// Interrupted after a signal to one of them.
 std::vector<HeldOut> evaluate(Network& network, const std::vector<Measure>& measures, int64_t batch_size,
-                              at::Device device, bool active_only = false);
+                              at::Device device, bool active_only = false, Communicator& processes = alone());
 
 /// All active losses of the first `sequences` sequences of a collator.
 std::vector<HeldOut> evaluate(Network& network, const Collator& collator, int64_t sequences, int64_t batch_size,

@@ -50,7 +50,9 @@ void require_distinct(const std::vector<std::string>& labels, const std::string&
 std::vector<std::string> labels_in(const json& config, int64_t default_labels, const std::string& path) {
   constexpr int64_t most_labels = 1'000'000;
   const auto found = config.find("id2label");
-  const bool has_names = found != config.end() && found->is_object() && !found->empty();
+  require<ConfigError>(found == config.end() || found->is_object() || found->is_null(), path,
+                       ": id2label is no map, and transformers reads none; write {\"0\": NAME, \"1\": NAME}");
+  const bool has_names = found != config.end() && !found->empty();
   const auto names = has_names ? static_cast<int64_t>(found->size()) : int64_t{0};
   int64_t count = has_names ? names : default_labels;
   take(config, "num_labels", count, path);

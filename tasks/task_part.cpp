@@ -47,7 +47,8 @@ TaskFormat format_of(const TaskConfig& config, const std::string& file) {
   if (name.ends_with(".json")) return contains(config.kind->files.formats, squad) ? squad : jsonl;
   refuse_binary_table(name);
   fail<ConfigError>(file, ": its name does not say how it is written; write `format`, one of ",
-                    config_detail::rule_words(any_of<TaskFormat>()));
+                    config_detail::rule_words(any_of<TaskFormat>()),
+                    ", or name it .tsv, .csv, .jsonl, .conll or .conllu");
 }
 
 void require_fitting(const TaskConfig& config, TaskFormat format, const std::string& file) {

@@ -5,7 +5,7 @@
 namespace cloze {
 
 /// What all processes of a run do next, together.
-enum class Order { step, save, end };
+enum class Order { step, measure, save, end };
 
 /// Has the others do what the first process, which calls this, does next.
 void give_order(const Training& training, Order order);

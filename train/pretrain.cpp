@@ -151,26 +151,47 @@ void loop(Training& training, Checkpoints& checkpoints) {
   end_progress();
 }
 
-/// Makes the steps of a run of several processes with the first of them, as long as that goes on.
-void follow(Training& training) {
-  Pace pace;
-  std::unique_ptr<Loader> loader;
-  for (auto order = next_order(training); order != Order::end; order = next_order(training)) {
-    if (order == Order::save) {
-      training.stepper->collect();
-      continue;
-    }
-    if (!loader || phase_is_over(training)) {
-      loader.reset();
-      begin_due_phase(training);
-      loader = load_phase(training);
-    }
-    try {
-      train_step(training, *loader, pace);
-    } catch (const Interrupted&) {  // all know of it, and the first one saves the run
+/// What another process does by the orders of the first.
+class Follower {
+ public:
+  explicit Follower(Training& training) : training_(training) {}
+
+  void run() {
+    for (auto order = next_order(training_); order != Order::end; order = next_order(training_)) try {
+        obey(order);
+      } catch (const Interrupted&) {  // all know of it, and the first one saves the run
+      }
+  }
+
+ private:
+  void obey(Order order) {
+    switch (order) {
+      case Order::step:
+        return step();
+      case Order::measure:
+        if (!losses_) losses_ = std::make_unique<HeldOutLosses>(training_);
+        return losses_->measure(training_);
+      case Order::save:
+        return training_.stepper->collect();
+      case Order::end:
+        return;
     }
   }
-}
+
+  void step() {
+    if (!loader_ || phase_is_over(training_)) {
+      loader_.reset();
+      begin_due_phase(training_);
+      loader_ = load_phase(training_);
+    }
+    train_step(training_, *loader_, pace_);
+  }
+
+  Training& training_;
+  Pace pace_{};
+  std::unique_ptr<Loader> loader_{};
+  std::unique_ptr<HeldOutLosses> losses_{};
+};
 
 // -- From the beginning to the end ----------------------------------------------------------------------------------
 
@@ -238,7 +259,7 @@ void train_with_first(Training& training) {
     training.parts.before_steps(training);
   } catch (const Interrupted&) {  // the first step tells all of it
   }
-  follow(training);
+  Follower(training).run();
 }
 
 bool begins(const PretrainOptions& options) { return !options.resume && options.branch_from.empty(); }

@@ -5,6 +5,7 @@
 #include "core/log.h"
 #include "run/device.h"
 #include "train/callbacks/training_log.h"
+#include "train/orders.h"
 #include "train/training.h"
 
 namespace cloze {
@@ -39,7 +40,10 @@ void HeldOutLosses::announce(const Training& training) const {
 
 void HeldOutLosses::measure(Training& training) {
   const auto& train = training.config.train;
-  losses_ = evaluate(*training.network, measures_, train.batch_size, device_of(train.device), /*active_only=*/true);
+  const bool is_alone = train.ema_decay > 0;  // with the average, which the others do not have
+  if (!is_alone && training.processes.is_first()) give_order(training, Order::measure);
+  losses_ = evaluate(*training.network, measures_, train.batch_size, device_of(train.device), /*active_only=*/true,
+                     is_alone ? alone() : training.processes);
   std::erase_if(losses_, [](const HeldOut& part) { return part.count == 0; });
 }
 

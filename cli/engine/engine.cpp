@@ -17,6 +17,7 @@
 #include "core/log.h"
 #include "train/inspection/benchmark.h"
 #include "train/inspection/describe.h"
+#include "train/inspection/scaling.h"
 #include "core/text.h"
 #include "evaluation/run_losses.h"
 #include "inference/generation/fill.h"
@@ -373,11 +374,21 @@ int run(const RunTorchScriptCommand& c) {
 }
 
 int run(const DescribeCommand& c) {
-  const auto d = describe_run(c.config);
+  const Cluster cluster{.processes = c.processes, .hosts = c.hosts};
+  const bool is_shared = c.processes > 0;
+  const auto config = is_shared ? config_on(cluster, c.config) : c.config;
+  const auto d = describe_run(config);
+  auto found = to_json(d);
+  auto text = to_text(d) + "\n";
+  if (is_shared) {
+    const auto scaling = scaling_of(config, d, cluster);
+    found["scaling"] = to_json(scaling);
+    text += to_text(scaling);
+  }
   if (c.json)
-    print_data(json_text(to_json(d)) + "\n");
+    print_data(json_text(found) + "\n");
   else
-    print_report(to_text(d) + "\n", 11);
+    print_report(text, 11);
   return 0;
 }
 

@@ -254,13 +254,14 @@ std::string ids_in(const std::vector<std::string>& ids) {
 }
 
 /// Notes questions without a prediction, and predictions without a question, both of which SQuAD's programs allow.
-void note_unpaired(const Gathered& gathered, const std::vector<std::string>& others, PredictionFile& file) {
+void note_unpaired(const Gathered& gathered, const std::vector<std::string>& others, SquadVersion squad,
+                   PredictionFile& file) {
   std::vector<std::string> missing;
-  bool has_unanswerable = false;
+  bool leaves_out = squad == SquadVersion::v2_0;
   for (size_t i = 0; i < gathered.items.size(); ++i) {
     const auto& item = gathered.items[i];
     if (!gathered.is_there[i]) missing.push_back(item.id);
-    has_unanswerable |= is_unanswerable(item);
+    leaves_out |= squad == SquadVersion::automatic && is_unanswerable(item);
   }
   const auto all = gathered.items.size();
   require<DataError>(missing.size() < all, gathered.path, ": has no prediction for any of the ",
@@ -268,17 +269,17 @@ void note_unpaired(const Gathered& gathered, const std::vector<std::string>& oth
                      others.empty() ? "; write one for each, {ID: answer}"
                                     : concat(", and ids that it does not have, ", ids_in(others)));
   if (!missing.empty())
-    file.notes.push_back(concat(
-        gathered.path, ": ", all - missing.size(), " of ", counted(all, "question"), " have a prediction; ",
-        missing.size(), missing.size() == 1 ? " has" : " have", " none, ", ids_in(missing),
-        has_unanswerable ? ", and figures leave them out" : ", and count as wrong", ", as SQuAD's program does"));
+    file.notes.push_back(
+        concat(gathered.path, ": ", all - missing.size(), " of ", counted(all, "question"), " have a prediction; ",
+               missing.size(), missing.size() == 1 ? " has" : " have", " none, ", ids_in(missing),
+               leaves_out ? ", and figures leave them out" : ", and count as wrong", ", as SQuAD's program does"));
   if (!others.empty())
     file.notes.push_back(concat(gathered.path, ": ", counted(others.size(), "prediction"),
                                 " for questions that the part does not have, ", ids_in(others), "; ",
                                 others.size() == 1 ? "it counts nothing" : "they count nothing"));
 }
 
-void read_json_object(Gathered& gathered, PredictionFile& file) {
+void read_json_object(Gathered& gathered, SquadVersion squad, PredictionFile& file) {
   const auto object = json_of_file(gathered.path);
   if (object.size() == 1 && object.begin()->is_object() && object.begin()->contains("predictions"))
     return read_babylm(gathered, *object.begin());
@@ -290,7 +291,7 @@ void read_json_object(Gathered& gathered, PredictionFile& file) {
     else
       gathered.put(gathered.named(id, where), {.answer = gathered.read(value, where)}, where);
   }
-  if (gathered.kind->has_answers) note_unpaired(gathered, others, file);
+  if (gathered.kind->has_answers) note_unpaired(gathered, others, squad, file);
 }
 
 bool is_csv(const std::string& path) { return uncompressed_name(path).ends_with(".csv"); }
@@ -446,7 +447,7 @@ void read_no_answer(const std::string& path, Gathered& gathered, PredictionFile&
 }  // namespace
 
 PredictionFile read_predictions(const std::string& path, AnyTaskKind kind, const std::vector<TaskItem>& items,
-                                const TaskLabels& labels, const std::string& no_answer) {
+                                const TaskLabels& labels, const std::string& no_answer, SquadVersion squad) {
   for (const auto* one : {&path, &no_answer}) {
     std::error_code ignored;
     require<DataError>(!std::filesystem::is_other(*one, ignored), *one,
@@ -458,7 +459,7 @@ PredictionFile read_predictions(const std::string& path, AnyTaskKind kind, const
   if (is_json_lines(path))
     read_json_lines(gathered, file);
   else if (is_object)
-    read_json_object(gathered, file);
+    read_json_object(gathered, squad, file);
   else
     read_lines(gathered, file);
   if (!(is_object && kind->has_answers)) gathered.require_all();

@@ -30,9 +30,11 @@ struct PredictionFile {
 /// Labels are names, as they stand in the task's files, or numbers of labels. Others are wrong predictions.
 ///
 /// no_answer  JSON file {"ID": score} of SQuAD's, or empty: none
+/// squad      of the figures, which says what questions without a prediction are to them
 /// Throws DataError with the place for what is no prediction of the kind, doubled and unknown items, items without one,
 /// and a pipe or a device. Answers of SQuAD's form may be missing or more than items, as its programs allow.
 PredictionFile read_predictions(const std::string& path, AnyTaskKind kind, const std::vector<TaskItem>& items,
-                                const TaskLabels& labels, const std::string& no_answer = "");
+                                const TaskLabels& labels, const std::string& no_answer = "",
+                                SquadVersion squad = SquadVersion::automatic);
 
 }  // namespace cloze

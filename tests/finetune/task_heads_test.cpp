@@ -509,7 +509,7 @@ TEST_CASE("an epoch has every item once, its last batch is smaller, and no batch
   const auto same = make_labelled_rows(setting, rows, Rng(7), {4})->batch(12, 4, nullptr);
   CHECK(at::equal(same.input_ids, maker->batch(12, 4, nullptr).input_ids));
   const auto choices = make_labelled_rows(labelled_setting(network->model_config(), {ObjectiveConfig(ChoiceConfig{})}),
-                                          two_choices(), Rng(7), 1);
+                                          two_choices(), Rng(7), {1});
   CHECK(choices->size() == 2);
   CHECK(choices->batch(0, 1, nullptr).candidates.size(0) == 1);
 }

@@ -209,6 +209,8 @@ TEST_CASE("a config.json whose labels or head cannot be taken is refused with th
           "id2label gives 'x' the id 0, label2id 1; make them agree");
   refused("bert-seq", {{"id2label", {{"0", "x"}, {"1", "y"}, {"3", "z"}}}},
           "id2label has 3 entries, and none for id 2 that is a text; number the labels from 0");
+  refused("bert-seq", {{"id2label", nlohmann::json::array({"x", "y", "z"})}},
+          "id2label is no map, and transformers reads none; write {\"0\": NAME, \"1\": NAME}");
   refused("bert-seq", {{"problem_type", "ranking"}},
           "problem_type is 'ranking'; single_label_classification, multi_label_classification and regression can be "
           "imported");

@@ -165,7 +165,8 @@ TEST_CASE("what is no text is refused", "[tasks]") {
              Contains("t.tsv:2: byte 4 of the line is not valid UTF-8"));
   CHECK_THAT(part_fault(named_columns, "text\tlabel\n"), Contains("t.tsv: has no item for train; give it some"));
   CHECK_THAT(part_fault(task_with("classification", "t.dat", "text: 0, label: 1"), "a\tb\n", "t.dat"),
-             Contains("t.dat: its name does not say how it is written; write `format`, one of auto, tsv"));
+             Contains("t.dat: its name does not say how it is written; write `format`, one of auto, tsv") &&
+                 Contains(", or name it .tsv, .csv, .jsonl, .conll or .conllu"));
   CHECK_THAT(
       part_fault(task_with("classification", "t.parquet", "text: a, label: b"), "PAR1", "t.parquet"),
       Contains("t.parquet: is a table of another program, which tasks do not read; pandas writes it as JSON lines: "

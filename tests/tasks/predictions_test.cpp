@@ -254,6 +254,12 @@ TEST_CASE("questions without a prediction are named, and a file that has none of
   const auto read = read_predictions(folder.write("p.json", R"({"1": "sky"})"), "spans", questions, {});
   CHECK_THAT(read.notes.at(0), Contains("1 of 3 questions have a prediction; 2 have none, '0', '2', and figures leave "
                                         "them out"));
+  for (auto& question : questions) question.gold = spans_answer({{.text = "sky"}});
+  const auto note = [&](SquadVersion version) {
+    return read_predictions(folder / "p.json", "spans", questions, {}, "", version).notes.at(0);
+  };
+  CHECK_THAT(note(SquadVersion::automatic), Contains("'2', and count as wrong"));
+  CHECK_THAT(note(SquadVersion::v2_0), Contains("'2', and figures leave them out"));
   CHECK_THROWS_WITH(read_predictions(folder.write("q.json", R"({"x": "sky"})"), "spans", questions, {}),
                     Contains("q.json: has no prediction for any of the 3 questions of the part, and ids that it does "
                              "not have, 'x'"));
