@@ -32,13 +32,19 @@ void share_progress(Training& training) {
 
 }  // namespace
 
-void give_order(const Training& training, Order order) {
-  if (training.processes.size() == 1) return;
-  training.processes.exchange({static_cast<double>(order), training.progress.seconds});
+void give_order(Training& training, Order order) {
+  auto& processes = training.processes;
+  if (processes.size() == 1) return;
+  training.waited.clear();
+  const std::vector<double> own{static_cast<double>(order), training.progress.seconds, processes.seconds_waited()};
+  for (const auto& told : processes.exchange(own)) training.waited.push_back(told.back());
 }
 
 Order next_order(Training& training) {
-  const auto first = training.processes.exchange({})[0];
+  auto& processes = training.processes;
+  const double before = processes.seconds_waited();
+  const auto first = processes.exchange({before - training.between_steps})[0];
+  training.between_steps += processes.seconds_waited() - before;
   training.progress.seconds = first.at(1);
   return static_cast<Order>(first.at(0));
 }

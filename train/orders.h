@@ -7,8 +7,8 @@ namespace cloze {
 /// What all processes of a run do next, together.
 enum class Order { step, measure, save, end };
 
-/// Has the others do what the first process, which calls this, does next.
-void give_order(const Training& training, Order order);
+/// Has the others do what the first process, which calls this, does next; they say how long they have waited.
+void give_order(Training& training, Order order);
 /// Waits for what the first process does next, and takes its time of training, which budgets are measured by.
 Order next_order(Training& training);
 

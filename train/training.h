@@ -88,6 +88,8 @@ struct Training {
   StepDone last{};               ///< the last step of this process
   TimeBreakdown ledger{};        ///< without the times that the stepper measures
   double uncounted_seconds = 0;  ///< before a checkpoint that has no ledger
+  std::vector<double> waited{};  ///< seconds that each process has waited for others in steps, by rank; of one none
+  double between_steps = 0;      ///< seconds in which this process, not the first, has waited for what is next
   std::string stop_reason{};     ///< why a callback ends the run before its budget; empty: it goes on
   Guessing guessing;             ///< a loss far above it says that the run has diverged
   bool has_diverged = false;     ///< that has been reported

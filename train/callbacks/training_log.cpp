@@ -163,6 +163,7 @@ void TrainingLog::after_step(Training& training) {
   if (!is_due) return;
   record(training, speed);
   look_for_divergence(training);
+  warn_of_slow_process(training, window);
   line_ = {};
   tokens_at_line_ = progress.tokens;
   seconds_at_line_ = progress.seconds;
@@ -175,6 +176,20 @@ void TrainingLog::warn_of_no_predictions(const Training& training) {
   if (std::exchange(warned_of_no_predictions_, true)) return;
   end_progress();
   log_warning("train", no_predictions_warning(training.progress.step));
+}
+
+/// Warns of a process of the run for which the others wait, line after line.
+void TrainingLog::warn_of_slow_process(const Training& training, double window) {
+  auto since = training.waited;
+  for (size_t rank = 0; rank < waited_at_line_.size(); ++rank) since[rank] -= waited_at_line_[rank];
+  waited_at_line_ = training.waited;
+  if (since.empty() || window <= 0) return;
+  const auto slow = slow_.look(since, window);
+  if (!slow) return;
+  end_progress();
+  log_warning("train", concat("the others wait for ", training.processes.name_of(*slow), ", up to ",
+                              std::lround(100 * *std::max_element(since.begin(), since.end()) / window),
+                              " % of the time; look what else runs there, or leave its machine out"));
 }
 
 /// Warns, once a process, of other processes on its cores.

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/stopwatch.h"
+#include "distributed/slow_process.h"
 #include "run/process.h"
 #include "train/training.h"
 
@@ -31,6 +32,7 @@ class TrainingLog final : public Callback {
  private:
   void warn_of_no_predictions(const Training& training);
   void warn_of_shared_cores();
+  void warn_of_slow_process(const Training& training, double window);
   void show_progress(const Training& training, double speed, bool plain) const;
   void record(Training& training, double speed);
   void look_for_divergence(Training& training) const;
@@ -40,6 +42,8 @@ class TrainingLog final : public Callback {
   Clock::time_point shown_ = Clock::now();
   double seconds_at_line_ = 0;
   int64_t tokens_at_line_ = 0;
+  std::vector<double> waited_at_line_{};
+  SlowProcess slow_{};
   CoreTime cores_at_begin_{};
   Clock::time_point begun_ = Clock::now();
   bool warned_of_no_predictions_ = false;
