@@ -115,6 +115,16 @@ void check_runs(const Stages& stages, bool yes) {
                        " runs; if that is meant, give --yes");
 }
 
+/// Throws ConfigError for runs whose results would depend on how many processes train them.
+void check_processes(const Stages& stages, int64_t processes) {
+  for (const auto& plan : stages.plans)
+    for (const auto& run : plan.runs)
+      require<ConfigError>(processes == 1 || run.is_finetuning() || run.config.train.parts >= processes, "--processes ",
+                           processes, ": ", run.arm, "/", run.seed, " has train.parts ", run.config.train.parts,
+                           ", and each process needs a part of a step; add `set: {train.parts: ", processes, "}` to ",
+                           plan.file);
+}
+
 /// Refuses a study whose known runs do not fit the disk; returns the memory that the largest of them needs [bytes].
 double check_size(const Stages& stages, const std::string& program, int64_t jobs) {
   double disk_bytes = 0, run_memory = 0;
@@ -208,6 +218,7 @@ void run(StudyArguments& arguments, RunArguments& options, Globals& globals) {
   auto& runner = options.runner;
   arguments.file = study_file(arguments.file);
   runner.program = globals.program;
+  if (runner.processes > 1) check_processes(stages_of(arguments), runner.processes);
   runner.stale = options.redo ? StaleRuns::redo : options.keep ? StaleRuns::keep : StaleRuns::refuse;
   if (runner.only.empty()) {  // a single run checks its own disk
     const auto stages = stages_of(arguments);
@@ -300,6 +311,7 @@ void add_commands(CLI::App& study, Globals& globals, const Arguments& arguments)
       "Examples:\n  cloze study commands masking.yaml\n  cloze study commands masking.yaml --slurm > masking.sh");
   verb->callback([=, &globals] {
     const auto stages = stages_of(*arguments);
+    check_processes(stages, *processes);
     const auto print = *slurm ? print_slurm : print_commands;
     print(stages, globals.program, *processes);
   });

@@ -199,7 +199,8 @@ class Runner {
       if (run->continues && !has_config(folder)) copy_run(run->source, folder);
       // A run that outlives this process keeps its claim.
       auto command = run_command(plan_, started, options_.program);
-      if (options_.processes > 1) command.insert(command.end(), {"--processes", concat(options_.processes)});
+      if (options_.processes > 1 && !run->is_finetuning())
+        command.insert(command.end(), {"--processes", concat(options_.processes)});
       const auto pid = start_process(command, log_path(plan_, *run), claim->descriptor());
       children_.emplace(pid, Child{run, std::move(*claim), record});
     }

@@ -13,7 +13,7 @@ enum class StaleRuns { refuse, keep, redo };
 struct RunnerOptions {
   std::string program;            ///< the cloze binary
   int64_t jobs = 0;               ///< runs at once; 0: as many as the cores hold
-  int64_t processes = 1;          ///< that train each run
+  int64_t processes = 1;          ///< that train each run but fine-tunings, which have one
   std::vector<std::string> only;  ///< `arm` or `arm/seed`; empty: all
   StaleRuns stale = StaleRuns::refuse;
   double run_memory = 0;  ///< that a run is expected to need [bytes]; 0: as much as those that run
