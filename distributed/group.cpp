@@ -32,6 +32,7 @@ std::unique_ptr<Communicator> meet(const Meeting&) {
 #include <optional>
 #include <thread>
 
+#include "core/interrupt.h"
 #include "core/log.h"
 #include "core/text.h"
 #include "distributed/watch.h"
@@ -77,15 +78,20 @@ Store connect(const Meeting& meeting, bool serves, double seconds) {
 
 /// The store that the first process serves. Says every ten seconds that it waits for it.
 Store await_store(const Meeting& meeting) {
-  constexpr double late = 10;  // seconds from one line to the next
+  constexpr int64_t late = 5;  // tries, of two seconds each, from one line to the next
   const bool speaks = meeting.local_rank == 0 || meeting.rank == 1;
-  for (double left = meeting.timeout;; left -= late) try {
-      return connect(meeting, /*serves=*/false, std::min(left, late));
+  const auto end = Steady::now() + std::chrono::duration_cast<Steady::duration>(Seconds(meeting.timeout));
+  for (int64_t tries = 1;; ++tries) try {
+      auto store = connect(meeting, /*serves=*/false, /*seconds=*/2);
+      store->setTimeout(milliseconds(meeting.timeout));
+      return store;
     } catch (const std::exception&) {
-      if (left <= late)
+      if (interrupted) throw Interrupted("stopped before rank 0 had come");
+      if (Steady::now() > end)
         fail<ProcessLost>("rank 0 has not answered at ", meeting.host, ":", meeting.port, " for ", meeting.timeout,
                           " seconds; start it, name its host with --rendezvous HOST:PORT, or raise --timeout");
-      if (speaks) log_info("processes", concat("waiting for rank 0 at ", meeting.host, ":", meeting.port));
+      if (speaks && tries % late == 0)
+        log_info("processes", concat("waiting for rank 0 at ", meeting.host, ":", meeting.port));
     }
 }
 

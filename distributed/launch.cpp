@@ -98,7 +98,7 @@ class Launched {
   int wait() {
     while (!running_.empty()) {
       collect();
-      if (first_ > 0 && LaunchClock::now() > killed_from_) kill_all();
+      if (LaunchClock::now() > killed_from_) kill_all();
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     if (!silent_.empty() && !has_spoken_)  // else another one has said why
@@ -135,12 +135,12 @@ class Launched {
   void note_end(int64_t rank, pid_t child, int status) {
     constexpr int lost = 4;
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : lost;
+    const bool has_failed = code != 0 && code != 130 && !are_killed_;
+    const auto soon = LaunchClock::now() + std::chrono::seconds(5);  // until which the others hear of it and end
+    if (has_failed || rank == 0) killed_from_ = std::min(killed_from_, soon);
     is_interrupted_ = is_interrupted_ || code == 130;
-    if (code == 0 || code == 130 || are_killed_) return;
-    if (first_ == 0) {
-      first_ = code;
-      killed_from_ = LaunchClock::now() + std::chrono::seconds(5);  // in which the others hear of it and end
-    }
+    if (!has_failed) return;
+    if (first_ == 0) first_ = code;
     has_spoken_ = has_spoken_ || WIFEXITED(status);
     if (WIFSIGNALED(status) && silent_.empty())
       silent_ = concat("rank ", rank, " (pid ", child, ") was ended by signal ", WTERMSIG(status),
@@ -154,7 +154,7 @@ class Launched {
 
   std::map<pid_t, int64_t> running_{};  ///< ranks
   int first_ = 0;                       ///< exit code of the first that failed
-  LaunchClock::time_point killed_from_{};
+  LaunchClock::time_point killed_from_ = LaunchClock::time_point::max();
   bool is_interrupted_ = false, has_spoken_ = false, are_killed_ = false;
   std::string silent_{};  ///< how the first has ended that could not say so itself
 };

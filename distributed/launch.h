@@ -16,7 +16,7 @@ void take_share_of_cores(int64_t index, int64_t count);
 
 /// Starts a command so many times, each with its rank in the variables of torchrun and with its share of the cores, and
 /// waits for their ends. SIGINT, SIGTERM and SIGHUP are passed on, each once; without this process they get SIGTERM.
-/// When one fails, those that do not end with it in some seconds are killed.
+/// When one fails, or the first one has ended, those that do not end in some seconds are killed.
 ///
 /// Answers with the exit code of the first that failed, 4 for one that a signal ended; else 130 where one was
 /// interrupted. Throws Error where the system starts no process.

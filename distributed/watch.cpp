@@ -14,6 +14,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "core/interrupt.h"
 #include "core/log.h"
 #include "core/text.h"
 
@@ -132,6 +133,12 @@ Watch::Watch(const Meeting& meeting, int port) : meeting_(meeting), names_(stati
   send_message(
       line, concat(word_here, "\n", meeting.rank, "\n", meeting.size, "\n", own_name(meeting.rank), "\n", meeting.id));
   begin();
+}
+
+Watch::~Watch() {
+  const auto sentence = concat(own_name(meeting_.rank), " has ended before the run began");
+  fail({.exit_code = ProcessLost("").exit_code(), .sentence = sentence, .is_of_first = is_first()});
+  if (thread_.joinable()) thread_.join();
 }
 
 void Watch::begin() {
@@ -295,12 +302,19 @@ std::vector<std::string> Watch::await_all() {
   const auto start = Steady::now();
   const auto end = start + std::chrono::duration_cast<Steady::duration>(WatchSeconds(meeting_.timeout));
   const auto until = is_first() ? end : end + farewell;  // the first process says who is missing
-  for (auto next = start + late; !is_complete_ && Steady::now() < until; next += late) {
-    if (changed_.wait_until(lock, std::min(next, until), [&] { return is_complete_; })) break;
-    if (is_first() && Steady::now() < until)
-      log_info("processes", concat("waiting for ", missing(), " of ", meeting_.size));
+  for (auto next = start + late; !is_complete_ && !interrupted && Steady::now() < until;) {
+    changed_.wait_for(lock, std::chrono::milliseconds(pulse), [&] { return is_complete_; });
+    if (Steady::now() < next) continue;
+    if (is_first() && !is_complete_) log_info("processes", concat("waiting for ", missing(), " of ", meeting_.size));
+    next += late;
   }
   if (is_complete_) return names_;
+  if (interrupted) {
+    lock.unlock();
+    const std::string stopped = "stopped before all processes had come";
+    fail({.exit_code = interrupt_code(), .sentence = stopped});
+    throw Interrupted(stopped);
+  }
   const auto who = missing();
   const auto sentence = concat(who, " of ", meeting_.size, " did not come within ", meeting_.timeout,
                                " seconds; start ", who.starts_with("ranks") ? "them" : "it", ", or raise --timeout");

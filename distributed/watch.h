@@ -31,10 +31,11 @@ class Watch {
   Watch(const Meeting& meeting, int port);
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
-  ~Watch() { leave(); }
+  /// Fails for all, unless it has left.
+  ~Watch();
 
   /// Waits until all are here; the first process says every ten seconds who is not. Answers with their names by rank:
-  /// `rank 3 on HOST (pid 71)`. Throws ProcessLost where some do not come in time.
+  /// `rank 3 on HOST (pid 71)`. Throws ProcessLost where some do not come in time, Interrupted after a signal.
   std::vector<std::string> await_all();
   /// Tells all others that this process ends with a failure, unless they end already.
   void fail(const Failure& failure);

@@ -46,13 +46,14 @@ void RankOutput::open(const std::string& folder) {
   log_warning("processes", concat(path, " cannot be written (", reason, "); this process speaks here"));
 }
 
-void RankOutput::speak(const std::string& sentence, bool for_all) const {
-  if (is_open_) write_sentence_to(STDERR_FILENO, sentence);
-  if (for_all) write_sentence_to(started_at_, sentence);
+void RankOutput::speak(const Failure& failure, bool for_all) const {
+  if (is_open_) write_failure(failure, STDERR_FILENO);
+  if (for_all) write_failure(failure, started_at_);
 }
 
-void write_sentence_to(int file, const std::string& sentence) {
-  write_text(file, concat(isatty(file) == 1 ? "\n" : "", "cloze: error: ", readable(sentence), "\n"));
+void write_failure(const Failure& failure, int file) {
+  const auto* const kind = failure.exit_code > 128 ? "cloze: " : "cloze: error: ";
+  write_text(file, concat(isatty(file) == 1 ? "\n" : "", kind, readable(failure.sentence), "\n"));
 }
 
 }  // namespace cloze

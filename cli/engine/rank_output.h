@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/mapped_file.h"
+#include "distributed/meeting.h"
 
 namespace cloze {
 
@@ -18,7 +19,7 @@ class RankOutput {
   /// of its log after its rank.
   void open(const std::string& folder);
   /// The last sentence of this process. `for_all`: nobody else says it where the run was started.
-  void speak(const std::string& sentence, bool for_all) const;
+  void speak(const Failure& failure, bool for_all) const;
 
  private:
   int64_t rank_;
@@ -27,7 +28,7 @@ class RankOutput {
   MemoryFile early_{};
 };
 
-/// `cloze: error: ...`, in a line of its own.
-void write_sentence_to(int file, const std::string& sentence);
+/// `cloze: error: ...`, in a line of its own; without `error` where a signal has stopped the run.
+void write_failure(const Failure& failure, int file);
 
 }  // namespace cloze

@@ -44,6 +44,7 @@ void write_error_file(const std::string& sentence) {
 }
 
 int exit_code_of(const std::exception& error) {
+  if (dynamic_cast<const Interrupted*>(&error) != nullptr) return interrupt_code();
   const auto* own = dynamic_cast<const Error*>(&error);
   return own != nullptr ? own->exit_code() : 1;
 }
@@ -73,9 +74,7 @@ class Rank {
       compare("program", facts_of_program());
       share_cores();
       return group_->is_first() ? lead(train) : follow(train);
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const std::exception& error) {
+    } catch (const std::exception& error) {  // Interrupted, too: when the first one throws it, all is saved
       fail_for_all(sentence_of(error), exit_code_of(error));
       throw;
     }
@@ -143,24 +142,16 @@ class Rank {
   // -- Leading and following ------------------------------------------------------------------------------------------
 
   int lead(const TrainTogether& train) {
-    bool all_know = false;
-    try {
-      const int code = command_.lead({.train =
-                                          [&](const PretrainCommand& asked) {
-                                            group_->share(text_of(asked));
-                                            all_know = true;
-                                            const int ended = train_one(asked, train);
-                                            all_know = false;
-                                            return ended;
-                                          },
-                                      .is_shared = true,
-                                      .goes_on = meeting_.restarts > 0});
-      group_->share(json_text(json{{"end", code}}));
-      return code;
-    } catch (const Interrupted&) {
-      if (!all_know) group_->share(json_text(json{{"end", interrupt_code()}}));
-      throw;
-    }
+    const Trainer trainer{.train =
+                              [&](const PretrainCommand& asked) {
+                                group_->share(text_of(asked));
+                                return train_one(asked, train);
+                              },
+                          .is_shared = true,
+                          .goes_on = meeting_.restarts > 0};
+    const int code = command_.lead(trainer);
+    group_->share(json_text(json{{"end", code}}));
+    return code;
   }
 
   int follow(const TrainTogether& train) {
@@ -192,6 +183,9 @@ class Rank {
   }
 
   int train_one(const PretrainCommand& asked, const TrainTogether& train) {
+    const auto& device = asked.config.train.device;
+    require<ConfigError>(device == "cpu", "train.device is ", device, ", and several processes train on CPUs; leave ",
+                         "--processes or the launcher out, or set train.device=cpu");
     set_run(asked.run);
     auto parts = parts_of_run(asked.config);
     parts.before_steps = [this, before = parts.before_steps](Training& training) {
@@ -245,7 +239,7 @@ class Rank {
     group_->fail_for_all(sentence, exit_code);
     write_error_file(sentence);
     if (!output_) return;  // who catches it says it
-    output_->speak(sentence, /*for_all=*/false);
+    output_->speak({.exit_code = exit_code, .sentence = sentence}, /*for_all=*/false);
     leave(exit_code);
   }
 
@@ -265,9 +259,9 @@ class Rank {
     write_error_file(sentence);
     const bool for_first = failure.is_of_first && meeting_.rank == 1 && !interrupted;
     if (output_)
-      output_->speak(sentence, for_first);
+      output_->speak({.exit_code = failure.exit_code, .sentence = sentence}, for_first);
     else if (meeting_.rank == 0 || for_first)
-      write_sentence_to(STDERR_FILENO, sentence);
+      write_failure({.exit_code = failure.exit_code, .sentence = sentence}, STDERR_FILENO);
     leave(failure.exit_code);
   }
 

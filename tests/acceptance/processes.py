@@ -131,9 +131,10 @@ def check_kills():
         check(f"the death of rank {victim} is told", f"error: rank {victim} on " in run.last() and wanted in run.last(),
               run.text())
         check("it is told once", run.text().count("cloze: error:") == 1, run.text())
-        again = Process([cloze, "pretrain", "--run", name, "--resume", "--processes", 2, "--set",
-                         "train.budget.steps=60"], name=name)
-        check("the run goes on", again.code() in (0, 2), again.text())
+        steps = int(pathlib.Path(name, "latest").read_text().strip()[5:]) + 20
+        again = Process([cloze, "pretrain", "--run", name, "--resume", "--set", f"train.budget.steps={steps}"],
+                        name=name)
+        check("one process goes on with the run", again.code() == 0, again.text())
 
 
 def check_a_frozen_process():
@@ -147,6 +148,20 @@ def check_a_frozen_process():
         check(f"frozen rank {victim} is lost after the time-out", code == 4 and seconds < 3 + 8, f"{code}, {seconds}")
         check(f"frozen rank {victim} is named", f"rank {victim} on " in run.text() and
               "has not answered for 3 seconds" in run.text(), run.text())
+
+
+def check_a_slow_process():
+    run = pretrain("slow", "--processes", 2)
+    run.await_steps("slow")
+    slow = run.ranks()[1]
+    until = time.time() + 30
+    while time.time() < until and "the others wait for rank 1 on " not in run.text():
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            os.kill(slow, number)
+            time.sleep(0.02)
+    check("a process that all wait for is named", "the others wait for rank 1 on " in run.text(), run.text())
+    run.process.send_signal(signal.SIGTERM)
+    run.code()
 
 
 def check_signals():
@@ -168,8 +183,10 @@ def check_errors():
     run = pretrain("bad", "--processes", 2, "--set", "train.batch_size=none")
     check("a mistake is told once", run.code() == 2 and run.text().count("error:") == 1, run.text())
     check("nothing is left of it", not pathlib.Path("bad").exists())
+    run = pretrain("gpu", "--processes", 2, "--set", "train.device=cuda")
+    check("a GPU is refused", run.code() == 2 and "several processes train on CPUs" in run.last(), run.text())
     ranks = started_by_srun("other", 2, commands=([], ["--set", "train.seed=3"]))
-    codes = [one.code() for one in ranks]
+    codes = [one.code(20) for one in ranks]
     check("processes with other commands are refused", codes == [2, 2] and "rank 1 on " in ranks[0].last() and
           "the command is" in ranks[0].last(), ranks[0].text())
     slow = {"CLOZE_ISA": "portable"}
@@ -223,6 +240,7 @@ def main():
             check_a_whole_run()
             check_kills()
             check_a_frozen_process()
+            check_a_slow_process()
             check_signals()
         else:
             print("not tried: --processes 2, for want of a second core")

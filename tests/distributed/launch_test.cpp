@@ -64,6 +64,13 @@ TEST_CASE("the exit code is that of the process that failed first, and those tha
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
 }
 
+TEST_CASE("processes that do not end after the first one has are killed, and it was a success") {
+  const TempDir folder;
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(Launcher(folder, 2, "[ $RANK = 0 ] && exit 0; exec sleep 60").code() == 0);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
+}
+
 TEST_CASE("a process that is killed and could not say so is named by its launcher") {
   const TempDir folder;
   CHECK(Launcher(folder, 2, "[ $RANK = 1 ] && kill -9 $$; sleep 0.3; kill -9 $$").code() == 4);
