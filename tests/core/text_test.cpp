@@ -36,6 +36,14 @@ TEST_CASE("names are listed with commas, and a word before the last one") {
   CHECK(listed(Names{"a", "b", "c"}, "or") == "a, b or c");
 }
 
+TEST_CASE("a text is separated into what stands around each separator, which may be nothing") {
+  using Texts = std::vector<std::string>;
+  CHECK(separated("a, b,c", ", ") == Texts{"a", "b,c"});
+  CHECK(separated(".a..b.", ".") == Texts{"", "a", "", "b", ""});
+  CHECK(separated("a", ",") == Texts{"a"});
+  CHECK(separated("", ",") == Texts{""});
+}
+
 TEST_CASE("texts are padded by their characters, and longer ones stay as they are") {
   CHECK(padded("ä", 3) == "ä  ");
   CHECK(aligned_right("±1", 4) == "  ±1");
