@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "distributed/communicator.h"
+#include "distributed/watch.h"
 
 namespace cloze {
 
@@ -27,6 +30,11 @@ std::vector<std::string> exchange_texts(Communicator& processes, const std::stri
     for (const double character : characters) text += static_cast<char>(character);
   }
   return texts;
+}
+
+int64_t processes_here(Communicator& processes) {
+  const auto hosts = exchange_texts(processes, name_of_host());
+  return std::ranges::count(hosts, hosts[static_cast<size_t>(processes.rank())]);
 }
 
 Communicator& alone() {

@@ -63,6 +63,9 @@ class Communicator {
 /// The texts of every process, by rank.
 std::vector<std::string> exchange_texts(Communicator& processes, const std::string& own);
 
+/// How many of them are on this machine.
+int64_t processes_here(Communicator& processes);
+
 /// The communicator of a run of one process, which has nobody to talk to.
 Communicator& alone();
 

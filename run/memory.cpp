@@ -65,11 +65,17 @@ double shown_tokens(const RunConfig& config, double row_tokens) {
   return std::round(std::min(row_tokens, number(config.data.max_seq_length)));
 }
 
+/// `the machine has 24 GB of memory for 4 processes`
+std::string shown(const MachineMemory& machine) {
+  return concat("the machine has ", bytes(machine.bytes), " of memory",
+                machine.processes > 1 ? concat(" for ", machine.processes, " processes") : "");
+}
+
 /// What a step is likely to take, and what the machine has.
-std::string likely_need(const RunConfig& config, double row_tokens, double machine) {
+std::string likely_need(const RunConfig& config, double row_tokens, const MachineMemory& machine) {
   return concat("a step with train.batch_size ", config.train.batch_size, " and rows of ",
                 shown_tokens(config, row_tokens), " tokens takes about ", bytes(likely_memory(config, row_tokens)),
-                ", and the machine has ", bytes(machine), " of memory");
+                ", and ", shown(machine));
 }
 
 constexpr const char* memory_remedy =
@@ -77,36 +83,37 @@ constexpr const char* memory_remedy =
 
 }  // namespace
 
-void require_memory(const RunConfig& config, double row_tokens, double machine) {
-  if (config.train.device != "cpu" || machine <= 0) return;
+void require_memory(const RunConfig& config, double row_tokens, const MachineMemory& machine) {
+  if (config.train.device != "cpu" || machine.bytes <= 0) return;
   const auto least = least_memory(config, row_tokens);
-  require<ConfigError>(least.parameters <= machine, "the model (", backbone_of(config.model).sizes(),
-                       ") takes at least ", bytes(least.parameters), " to train, and the machine has ", bytes(machine),
-                       " of memory; choose a smaller model");
-  require<ConfigError>(least.parameters + least.activations <= machine, "train.batch_size ", config.train.batch_size,
-                       " with rows of ", shown_tokens(config, row_tokens), " tokens takes at least ",
-                       bytes(least.parameters + least.activations), ", and the machine has ", bytes(machine),
-                       " of memory; ", memory_remedy);
+  require<ConfigError>(least.parameters <= machine.each(), "the model (", backbone_of(config.model).sizes(),
+                       ") takes at least ", bytes(least.parameters), " to train, and ", shown(machine),
+                       "; choose a smaller model");
+  require<ConfigError>(least.parameters + least.activations <= machine.each(), "train.batch_size ",
+                       config.train.batch_size, " with rows of ", shown_tokens(config, row_tokens),
+                       " tokens takes at least ", bytes(least.parameters + least.activations), ", and ", shown(machine),
+                       "; ", memory_remedy);
   if (row_tokens <= 0) return;   // the call that knows the text compares the rest
   constexpr double error = 1.5;  // of the estimate
-  require<ConfigError>(likely_memory(config, row_tokens) <= error * machine, likely_need(config, row_tokens, machine),
-                       "; ", memory_remedy, ", or choose a smaller model");
+  require<ConfigError>(likely_memory(config, row_tokens) <= error * machine.each(),
+                       likely_need(config, row_tokens, machine), "; ", memory_remedy, ", or choose a smaller model");
 }
 
-void check_kept_states(const RunConfig& config, double states, double machine) {
-  if (config.train.device != "cpu" || machine <= 0) return;
+void check_kept_states(const RunConfig& config, double states, const MachineMemory& machine) {
+  if (config.train.device != "cpu" || machine.bytes <= 0) return;
   const auto need = [&](double memory) {
     return concat("the network and the states that its probes read take ", bytes(memory + states), ", ", bytes(states),
-                  " of them for the states, and the machine has ", bytes(machine), " of memory");
+                  " of them for the states, and ", shown(machine));
   };
   constexpr const char* remedy = "name fewer layers in objectives.0.layer";
   const double least = least_memory(config, 0).parameters, likely = likely_memory(config, 0);
-  require<ConfigError>(least + states <= machine, need(least), "; ", remedy);
-  if (likely + states > machine) log_warning("train", concat(need(likely), ": the system may kill it; ", remedy));
+  require<ConfigError>(least + states <= machine.each(), need(least), "; ", remedy);
+  if (likely + states > machine.each())
+    log_warning("train", concat(need(likely), ": the system may kill it; ", remedy));
 }
 
-void warn_of_memory(const RunConfig& config, double row_tokens, double machine) {
-  if (config.train.device != "cpu" || machine <= 0 || likely_memory(config, row_tokens) <= machine) return;
+void warn_of_memory(const RunConfig& config, double row_tokens, const MachineMemory& machine) {
+  if (config.train.device != "cpu" || machine.bytes <= 0 || likely_memory(config, row_tokens) <= machine.each()) return;
   log_warning("train", concat(likely_need(config, row_tokens, machine), ": the system may kill it; ", memory_remedy));
 }
 

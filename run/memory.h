@@ -20,15 +20,23 @@ LeastMemory least_memory(const RunConfig& config, double row_tokens);
 /// directions.
 double likely_memory(const RunConfig& config, double row_tokens);
 
-/// Throws ConfigError if training on the processor takes more than `machine` bytes, or is likely to take far more, once
-/// the length of a row is known; 0: not known.
-void require_memory(const RunConfig& config, double row_tokens, double machine);
+/// What a machine has, which several processes share evenly.
+struct MachineMemory {
+  MachineMemory(double all, int64_t sharers = 1) : bytes(all), processes(sharers) {}
+  double each() const { return bytes / static_cast<double>(processes); }
+  double bytes;  ///< 0: not known
+  int64_t processes;
+};
+
+/// Throws ConfigError if training on the processor takes more than a process has of `machine`, or is likely to take far
+/// more, once the length of a row is known; 0: not known.
+void require_memory(const RunConfig& config, double row_tokens, const MachineMemory& machine);
 
 /// Throws ConfigError if training on the processor and the states that it keeps for probes [bytes] take more than
-/// `machine` bytes, and warns if they are likely to.
-void check_kept_states(const RunConfig& config, double states, double machine);
+/// a process has of `machine`, and warns if they are likely to.
+void check_kept_states(const RunConfig& config, double states, const MachineMemory& machine);
 
-/// Warns if training on the processor is likely to take more than `machine` bytes.
-void warn_of_memory(const RunConfig& config, double row_tokens, double machine);
+/// Warns if training on the processor is likely to take more than a process has of `machine`.
+void warn_of_memory(const RunConfig& config, double row_tokens, const MachineMemory& machine);
 
 }  // namespace cloze

@@ -17,6 +17,7 @@
 #include "train/orders.h"
 #include "train/records.h"
 #include "train/schedule.h"
+#include "train/shares.h"
 #include "train/start.h"
 #include "train/training.h"
 
@@ -71,8 +72,7 @@ struct Pace {
 OwnNumbers own_numbers(const Training& training) {
   const auto& processes = training.processes;
   const auto parts = training.config.train.parts, count = training.step_size.accumulation;
-  const auto own = parts_of(processes.rank(), processes.size(), parts);
-  return {.of_step = count, .own = {parts_of(own.begin, parts, count).begin, parts_of(own.end - 1, parts, count).end}};
+  return {.of_step = count, .own = micro_batches_in(parts_of(processes.rank(), processes.size(), parts), parts, count)};
 }
 
 OwnBatches next_batches(Training& training, Loader& loader) {
@@ -157,10 +157,14 @@ class Follower {
   explicit Follower(Training& training) : training_(training) {}
 
   void run() {
-    for (auto order = next_order(training_); order != Order::end; order = next_order(training_)) try {
+    for (auto order = next_order(training_); order != Order::end; order = next_order(training_)) {
+      const double before = training_.processes.seconds_waited();
+      try {
         obey(order);
       } catch (const Interrupted&) {  // all know of it, and the first one saves the run
       }
+      if (order != Order::step) training_.between_steps += training_.processes.seconds_waited() - before;
+    }
   }
 
  private:

@@ -73,21 +73,22 @@ void open_metrics(Training& training, const std::optional<TrainState>& restored)
   training.metrics->describe(to_yaml(training.config), values);
 }
 
-/// Compares the memory of every phase with that of the machine by `compare`.
-void compare_memory(const RunConfig& config, double row_tokens, decltype(require_memory)& compare) {
-  for (int64_t phase = 0; phase <= static_cast<int64_t>(config.train.phases.size()); ++phase)
-    compare(config_of_phase(config, phase), row_tokens, machine_memory());
-}
-
 /// The mean number of tokens in a row of the first phase; those of longer phases have at least as many.
 double row_tokens(const Training& training) {
   return static_cast<double>(training.store.num_tokens()) / static_cast<double>(training.collator.size());
 }
 
+/// Compares the memory of every phase with that of the machine by `compare`.
+void compare_memory(const Training& training, decltype(require_memory)& compare) {
+  const auto& config = training.config;
+  for (int64_t phase = 0; phase <= static_cast<int64_t>(config.train.phases.size()); ++phase)
+    compare(config_of_phase(config, phase), row_tokens(training), training.machine);
+}
+
 /// Compares memory, devices and tokens with what the config asks for.
 void check_means(const Training& training) {
   const auto& config = training.config;
-  compare_memory(config, row_tokens(training), require_memory);
+  compare_memory(training, require_memory);
   configure_threads(config.train.threads);
   device_of(config.train.device);
   check_data(training);
@@ -110,7 +111,7 @@ bool open_folder(Training& training, const Origin& origin) {
         init_from(origin.initial, *training.network, training.store.tokenizer(), config.init.probe, config.objectives);
   freeze(training);
   const bool rows_differ = open_run_folder(training, origin);
-  compare_memory(config, row_tokens(training), warn_of_memory);  // in the log of the run, too
+  compare_memory(training, warn_of_memory);  // in the log of the run, too
   if (origin.initial.empty()) return rows_differ;
   log_info("init", to_text(initialized));
   training.write("init.json", json_text(to_json(initialized), 2) + "\n");

@@ -6,11 +6,11 @@
 #include <numeric>
 #include <optional>
 
-#include "core/fingerprint.h"
 #include "core/interrupt.h"
 #include "core/stopwatch.h"
 #include "run/device.h"
 #include "optimizers/optimizer.h"
+#include "train/shares.h"
 #include "train/step_exchange.h"
 #include "train/weight_average.h"
 
@@ -55,17 +55,6 @@ void add(std::vector<LossPart>& sums, std::vector<LossPart> parts) {
   }
 }
 
-/// The slices of the flat parameters that the processes update: whole parameters, and about as many numbers each.
-SliceBounds slices_of(const FlatParameters& flat, int64_t processes) {
-  SliceBounds bounds{0};
-  const int64_t numbers = flat.values.numel();
-  for (const auto& range : flat.ranges())
-    if (std::ssize(bounds) < processes && range.offset * processes >= numbers * std::ssize(bounds))
-      bounds.push_back(range.offset);
-  bounds.resize(static_cast<size_t>(processes) + 1, numbers);
-  return bounds;
-}
-
 }  // namespace
 
 uint64_t pass_key(const Rng& rng, int64_t step, size_t micro) {
@@ -84,7 +73,7 @@ struct Stepper::Impl {
         configured_precision(name_of(config.train.precision)),
         counts_whole(config.train.budget.count == FlopsCount::published),
         flat(collect_params(net), device),
-        slices(slices_of(flat, group.size())),
+        shares(group, parts, flat),
         optimizer(config.optimizer, flat) {
     network.backbone->set_gradient_checkpointing(config.train.gradient_checkpointing);
     flat.use_bf16(bf16);
@@ -105,7 +94,7 @@ struct Stepper::Impl {
   std::string configured_precision;
   bool counts_whole;  ///< RowSizes::is_whole
   FlatParameters flat;
-  SliceBounds slices;
+  Shares shares;
   Optimizer optimizer;
   std::optional<WeightAverage> average;
   size_t layers = 0, micro_batches = 0;   // layers: those with mems; micro-batches of all processes
@@ -138,12 +127,6 @@ struct Stepper::Impl {
     for (size_t k = 0; k < flat.ranges().size(); ++k)
       if (!std::isfinite(norm_of(k))) return "the gradient of " + flat.ranges()[k].param.name;
     return "the gradient norm";
-  }
-
-  PartRange own_parts() const { return parts_of(processes.rank(), processes.size(), parts); }
-  PartRange own_slice() const {
-    const auto rank = static_cast<size_t>(processes.rank());
-    return {slices[rank], slices[rank + 1]};
   }
 
   std::vector<BatchFacts> facts_of(const OwnBatches& given) const {
@@ -203,82 +186,23 @@ struct Stepper::Impl {
     }
   }
 
-  /// The sum of the gradients of own parts, which is left in the gradients where the last own part is among them.
-  Tensor sum_of_parts(Passes& passes, const PartRange& node) {
-    const auto given = [&](const PartRange& part) -> std::optional<Tensor> {
-      if (part.size() > 1) return std::nullopt;
-      pass_part(passes, part.begin);
-      if (part.end == own_parts().end) return flat.grads;
-      auto kept = flat.grads.clone();
-      flat.grads.zero_();
-      return kept;
-    };
-    return sum_of_tree(node, given, [&](Tensor& left, const Tensor& right) {
-      if (!right.is_same(flat.grads)) {
-        left.add_(right);
-        return;
-      }
-      flat.grads.add_(left);  // the same sum
-      left = flat.grads;
-    });
-  }
-
-  /// The gradients of the step: all of them in one process, else those of the own slice, and zeros.
-  void sum_gradients(Passes& passes) {
-    std::vector<Tensor> sums;
-    for (const auto& node : subtrees_in({0, parts}, own_parts())) sums.push_back(sum_of_parts(passes, node));
-    if (processes.size() == 1) return;
-    const auto slice = processes.sum_slices(sums, parts, slices);
-    flat.grads.zero_();
-    flat.grads.narrow(0, own_slice().begin, own_slice().size()).copy_(slice);
-  }
-
-  /// The sum of squares of each parameter's gradient, the same for any number of processes.
-  std::vector<double> exchange_squares() {
-    std::vector<double> own, all;
-    for (const auto& range : flat.ranges())
-      if (own_slice().contains(range.offset))
-        own.push_back(std::pow(global_norm(flat.grads.narrow(0, range.offset, range.numel)), 2));
-    for (const auto& squares : processes.exchange(own)) all.insert(all.end(), squares.begin(), squares.end());
-    return all;
-  }
-
-  /// Throws Error where the weights of another process are not those of the first.
-  void require_equal_weights() const {
-    const auto hash = XXH3_64bits(flat.values.data_ptr<float>(), static_cast<size_t>(flat.values.nbytes())) >> 11;
-    const auto hashes = processes.exchange({static_cast<double>(hash)});
-    for (size_t rank = 1; rank < hashes.size(); ++rank)
-      require<Error>(hashes[rank] == hashes[0], "the weights of rank ", rank, " are not those of rank 0 (",
-                     hex_of(static_cast<uint64_t>(hashes[rank][0])), ", ", hex_of(static_cast<uint64_t>(hashes[0][0])),
-                     "), which no step can leave; resume from the last checkpoint, on machines of one kind");
-  }
-
-  /// The process that has what share `place` of `bounds` is of.
-  static int64_t owner_of(int64_t place, const SliceBounds& bounds) {
-    return std::ranges::upper_bound(bounds, place) - bounds.begin() - 1;
-  }
-
   /// Moves moments and mems between their processes and the first, which saves and restores them.
   void move_state(bool to_first) {
     const auto move = [&](const Tensor& tensor, int64_t owner) {
       processes.move(tensor, to_first ? owner : 0, to_first ? 0 : owner);
     };
     for (size_t k = 0; k < flat.ranges().size(); ++k)
-      for (const auto& [name, moment] : optimizer.moments(k)) move(moment, owner_of(flat.ranges()[k].offset, slices));
+      for (const auto& [name, moment] : optimizer.moments(k)) move(moment, shares.owner_of_parameter(k));
     if (layers == 0) return;
     const bool has_mems = !mems.empty() && !mems[0].empty();
     const auto type = static_cast<double>(has_mems ? mems[0][0].scalar_type() : at::kFloat);
     const auto of_first = processes.exchange({static_cast<double>(mems.size()), type})[0];
     mems.resize(static_cast<size_t>(of_first[0]));
-    SliceBounds micro_bounds{0};
-    for (int64_t rank = 0; rank < processes.size(); ++rank)
-      micro_bounds.push_back(
-          parts_of(parts_of(rank, processes.size(), parts).end - 1, parts, static_cast<int64_t>(mems.size())).end);
     for (size_t micro = 0; micro < mems.size(); ++micro) {
       mems[micro].resize(layers);
       for (auto& mem : mems[micro]) {
         if (!mem.defined()) mem = at::empty(mems_shape, static_cast<at::ScalarType>(of_first[1]));
-        move(mem, owner_of(static_cast<int64_t>(micro), micro_bounds));
+        move(mem, shares.owner_of_micro_batch(static_cast<int64_t>(micro), std::ssize(mems)));
       }
     }
   }
@@ -295,7 +219,7 @@ struct Stepper::Impl {
       if (!std::isfinite(mean) && result.nonfinite.empty()) result.nonfinite = "the loss of " + part.name;
     }
     if (!has_predictions) result.loss = std::numeric_limits<double>::quiet_NaN();
-    squares = parts > 1 ? exchange_squares() : std::vector<double>();
+    squares = parts > 1 ? shares.exchange_squares() : std::vector<double>();
     result.grad_norm =
         parts > 1 ? std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0)) : global_norm(flat.grads);
     if (result.nonfinite.empty() && !std::isfinite(result.grad_norm)) result.nonfinite = bad_gradient();
@@ -337,11 +261,8 @@ struct Stepper::Impl {
     const auto apart = max_norm > 0 ? clipped_apart() : std::vector<std::vector<size_t>>();
     for (const auto& parameters : apart) clip(parameters);
     const bool clips = max_norm > 0 && apart.empty() && result.grad_norm > max_norm;
-    optimizer.step(learning_rate, clips ? max_norm / (result.grad_norm + 1e-6) : 1.0, own_slice());
-    if (processes.size() > 1) {
-      processes.gather(flat.values, slices);
-      flat.refresh_shadow();
-    }
+    optimizer.step(learning_rate, clips ? max_norm / (result.grad_norm + 1e-6) : 1.0, shares.own_slice());
+    shares.gather_values();
     if (average) average->update(number + 1);
   }
 };
@@ -365,17 +286,17 @@ Stepper::Result Stepper::step(const OwnBatches& batches, int64_t number, double 
   const auto mems_before = in.mems;
   if (in.layers > 0) in.mems.resize(static_cast<size_t>(batches.of_step));
   Result result;
-  const bool is_alone = in.processes.size() == 1;
+  const bool is_alone = in.shares.is_alone();
   try {
     // Weights that were changed before the step are only whole after it.
     if (!is_alone && facts.is_interrupted && !prepared) throw Interrupted("before a step");
     Impl::Passes passes{.given = batches,
-                        .first = parts_of(in.own_parts().begin, in.parts, batches.of_step).begin,
+                        .first = micro_batches_in(in.shares.own_parts(), in.parts, batches.of_step).begin,
                         .step = number,
                         .totals = total_weights(facts),
                         .may_stop = is_alone && !prepared,
                         .ledger = ledger};
-    in.sum_gradients(passes);
+    in.shares.sum_gradients([&](int64_t part) { in.pass_part(passes, part); });
     for (auto& losses : exchange_losses(in.processes, passes.losses)) add(result.parts, std::move(losses));
   } catch (const Interrupted&) {
     in.flat.grads.zero_();
@@ -397,14 +318,14 @@ Stepper::Result Stepper::step(const OwnBatches& batches, int64_t number, double 
 
 void Stepper::collect() {
   auto& in = *impl_;
-  if (in.processes.size() == 1) return;
-  in.require_equal_weights();
+  if (in.shares.is_alone()) return;
+  in.shares.require_equal_weights();
   in.move_state(/*to_first=*/true);
 }
 
 void Stepper::spread() {
   auto& in = *impl_;
-  if (in.processes.size() == 1) return;
+  if (in.shares.is_alone()) return;
   in.processes.broadcast(in.flat.values);
   in.flat.refresh_shadow();
   in.optimizer.updates = static_cast<int64_t>(in.processes.exchange({static_cast<double>(in.optimizer.updates)})[0][0]);

@@ -21,9 +21,7 @@ struct OwnBatches {
 };
 
 /// One optimizer step from batches to update, shared by `pretrain` and `benchmark`. The processes of a run make each
-/// step together: each computes the gradients of whole parts of it (train.parts), which are added in the order of one
-/// tree, and updates a slice of the parameters, of which it alone has the moments. So the weights have the same bits
-/// for any number of processes. Source of the slices: ZeRO, stage 1; Rajbhandari et al. 2020 (arXiv 1910.02054).
+/// step together, each its shares of it (train/shares.h): the weights have the same bits for any number of them.
 class Stepper {
  public:
   /// `config` has no phases; `processes` outlives this.

@@ -9,6 +9,7 @@
 #include "objectives/generative_rows.h"
 #include "run/config/evaluation_protocol.h"
 #include "run/config/load_config.h"
+#include "run/process.h"
 #include "train/records.h"
 
 namespace cloze {
@@ -45,6 +46,7 @@ Training::Training(const RunConfig& given, const PretrainOptions& asked, const T
     : options(asked),
       parts(made_of),
       processes(group),
+      machine(machine_memory(), processes_here(group)),
       lock(held),
       store(open_tokens(given, "train")),
       held_out_store(open_tokens(given, "valid")),

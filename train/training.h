@@ -10,6 +10,7 @@
 #include "distributed/communicator.h"
 #include "run/config/config.h"
 #include "run/folder.h"
+#include "run/memory.h"
 #include "run/records/metrics.h"
 #include "train/callbacks/callback.h"
 #include "train/pretrain.h"
@@ -75,8 +76,9 @@ struct Training {
 
   const PretrainOptions options;
   const TrainingParts parts;
-  Communicator& processes;  ///< that train the run together
-  RunLock* const lock;      ///< of the run's folder, without which nothing is written there
+  Communicator& processes;      ///< that train the run together
+  const MachineMemory machine;  ///< for those of them that are on it
+  RunLock* const lock;          ///< of the run's folder, without which nothing is written there
   const TokenStore store, held_out_store;
   const RunConfig config;  ///< resolved
   Collator collator;       ///< of the phase

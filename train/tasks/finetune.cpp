@@ -27,7 +27,7 @@ void keep_probed_states(Training& training) {
   const bool fits = size <= most_bytes_of_states;
   log_info("train",
            concat("the states that the probes read are computed ", fits ? "once" : "in each step", ": ", bytes(size)));
-  check_kept_states(config, (fits ? size : 0) + (judged <= most_bytes_of_states ? judged : 0), machine_memory());
+  check_kept_states(config, (fits ? size : 0) + (judged <= most_bytes_of_states ? judged : 0), training.machine);
   if (fits) probes->keep(states_of_rows(network, objectives, rows, ProbedTokens::labelled).states);
 }
 

@@ -1,0 +1,102 @@
+#include "train/shares.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "core/fingerprint.h"
+
+namespace cloze {
+
+namespace {
+
+/// Slices of whole parameters, with about as many numbers each.
+SliceBounds slices_of(const FlatParameters& flat, int64_t processes) {
+  SliceBounds bounds{0};
+  const int64_t numbers = flat.values.numel();
+  for (const auto& range : flat.ranges())
+    if (std::ssize(bounds) < processes && range.offset * processes >= numbers * std::ssize(bounds))
+      bounds.push_back(range.offset);
+  bounds.resize(static_cast<size_t>(processes) + 1, numbers);
+  return bounds;
+}
+
+}  // namespace
+
+PartRange micro_batches_in(const PartRange& own, int64_t parts, int64_t of_step) {
+  return {parts_of(own.begin, parts, of_step).begin, parts_of(own.end - 1, parts, of_step).end};
+}
+
+Shares::Shares(Communicator& processes, int64_t parts, FlatParameters& flat)
+    : processes_(processes), parts_(parts), flat_(flat), slices_(slices_of(flat, processes.size())) {}
+
+PartRange Shares::own_slice() const {
+  const auto rank = static_cast<size_t>(processes_.rank());
+  return {slices_[rank], slices_[rank + 1]};
+}
+
+int64_t Shares::owner_of_parameter(size_t parameter) const {
+  return std::ranges::upper_bound(slices_, flat_.ranges()[parameter].offset) - slices_.begin() - 1;
+}
+
+int64_t Shares::owner_of_micro_batch(int64_t micro_batch, int64_t of_step) const {
+  int64_t rank = 0;
+  while (!micro_batches_in(parts_of(rank, processes_.size(), parts_), parts_, of_step).contains(micro_batch)) ++rank;
+  return rank;
+}
+
+/// The sum of the subtree of own parts, in the flat gradients where the last own part is among them.
+Tensor Shares::sum_of_parts(const PartRange& node, const std::function<void(int64_t part)>& add_part) {
+  const auto given = [&](const PartRange& part) -> std::optional<Tensor> {
+    if (part.size() > 1) return std::nullopt;
+    add_part(part.begin);
+    if (part.end == own_parts().end) return flat_.grads;
+    auto kept = flat_.grads.clone();
+    flat_.grads.zero_();
+    return kept;
+  };
+  return sum_of_tree(node, given, [&](Tensor& left, const Tensor& right) {
+    if (!right.is_same(flat_.grads)) {
+      left.add_(right);
+      return;
+    }
+    flat_.grads.add_(left);  // the same sum
+    left = flat_.grads;
+  });
+}
+
+void Shares::sum_gradients(const std::function<void(int64_t part)>& add_part) {
+  std::vector<Tensor> sums;
+  for (const auto& node : subtrees_in({0, parts_}, own_parts())) sums.push_back(sum_of_parts(node, add_part));
+  if (is_alone()) return;
+  const auto slice = processes_.sum_slices(sums, parts_, slices_);
+  flat_.grads.zero_();
+  flat_.grads.narrow(0, own_slice().begin, own_slice().size()).copy_(slice);
+}
+
+std::vector<double> Shares::exchange_squares() const {
+  std::vector<double> own, all;
+  for (const auto& range : flat_.ranges())
+    if (own_slice().contains(range.offset))
+      own.push_back(std::pow(global_norm(flat_.grads.narrow(0, range.offset, range.numel)), 2));
+  for (const auto& squares : processes_.exchange(own)) all.insert(all.end(), squares.begin(), squares.end());
+  return all;
+}
+
+void Shares::gather_values() {
+  if (is_alone()) return;
+  processes_.gather(flat_.values, slices_);
+  flat_.refresh_shadow();
+}
+
+void Shares::require_equal_weights() const {
+  const auto hash = XXH3_64bits(flat_.values.data_ptr<float>(), static_cast<size_t>(flat_.values.nbytes())) >> 11;
+  const auto hashes = processes_.exchange({static_cast<double>(hash)});
+  for (size_t rank = 1; rank < hashes.size(); ++rank)
+    require<Error>(hashes[rank] == hashes[0], "the weights of ", processes_.name_of(static_cast<int64_t>(rank)),
+                   " are not those of ", processes_.name_of(0), " (", hex_of(static_cast<uint64_t>(hashes[rank][0])),
+                   ", ", hex_of(static_cast<uint64_t>(hashes[0][0])),
+                   "), which no step can leave; resume from the last checkpoint, on machines of one kind");
+}
+
+}  // namespace cloze
