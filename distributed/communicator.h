@@ -33,12 +33,13 @@ class Communicator {
   /// `eth0 (10.0.0.2)`, by which this process reaches the others; empty: not known.
   virtual std::string network() const = 0;
 
-  /// The sum of the parts [0, `parts`) in the order of their tree (part_tree.h), of the own slice: the same bits for
-  /// any number of processes.
+  /// Fills in the own slice of `flat` with that of the sum of the parts [0, `parts`) in the order of their tree
+  /// (part_tree.h): the same bits for any number of processes.
   ///
-  /// sums    flat [n], of the subtrees that lie in the own parts (subtrees_in), which it may overwrite
-  /// slices  of the n numbers
-  virtual Tensor sum_slices(const std::vector<Tensor>& sums, int64_t parts, const SliceBounds& slices) = 0;
+  /// sums    as flat, of the subtrees that lie in the own parts (subtrees_in), which it may overwrite; one may be
+  /// `flat` slices  of the n numbers
+  virtual void sum_slices(const Tensor& flat, const std::vector<Tensor>& sums, int64_t parts,
+                          const SliceBounds& slices) = 0;
   /// Fills in the slices of all others, of a flat tensor whose own slice each has.
   virtual void gather(const Tensor& flat, const SliceBounds& slices) = 0;
   /// Overwrites a tensor with that of the first process.

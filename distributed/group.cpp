@@ -35,6 +35,7 @@ std::unique_ptr<Communicator> meet(const Meeting&) {
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/text.h"
+#include "distributed/shared_memory.h"
 #include "distributed/watch.h"
 
 namespace cloze {
@@ -227,7 +228,8 @@ class Group final : public Communicator {
   std::string name_of(int64_t rank) const override { return names_.at(static_cast<size_t>(rank)); }
   std::string network() const override { return network_; }
 
-  Tensor sum_slices(const std::vector<Tensor>& sums, int64_t parts, const SliceBounds& slices) override {
+  void sum_slices(const Tensor& flat, const std::vector<Tensor>& sums, int64_t parts,
+                  const SliceBounds& slices) override {
     const PartRange all{0, parts};
     std::vector<std::vector<PartRange> > nodes_of;
     size_t most = 0;
@@ -235,32 +237,48 @@ class Group final : public Communicator {
       nodes_of.push_back(subtrees_in(all, parts_of(r, size(), parts)));
       most = std::max(most, nodes_of.back().size());
     }
+    const auto* shared = shared_for(static_cast<int64_t>(most) * slices.back());
+    if (shared != nullptr) share_sums(sums, slices, *shared);
     std::map<int64_t, std::pair<int64_t, Tensor> > received;  // by the first part of a node: its end, its sum
     for (size_t k = 0; k < most; ++k) {
-      const auto slice = take_slices(k < sums.size() ? sums[k] : Tensor(), k, nodes_of, slices);
+      const auto own = k < sums.size() ? sums[k] : Tensor();
+      const auto found =
+          shared != nullptr ? shared_slices(own, k, nodes_of, slices, *shared) : sent_slices(own, k, nodes_of, slices);
       for (size_t r = 0, at = 0; r < nodes_of.size(); ++r)
-        if (k < nodes_of[r].size())
-          received[nodes_of[r][k].begin] = {nodes_of[r][k].end, slice[static_cast<int64_t>(at++)]};
+        if (k < nodes_of[r].size()) received[nodes_of[r][k].begin] = {nodes_of[r][k].end, found[at++]};
     }
     const auto given = [&](PartRange node) -> std::optional<Tensor> {
       const auto found = received.find(node.begin);
       if (found == received.end() || found->second.first != node.end) return std::nullopt;
       return found->second.second;
     };
-    return sum_of_tree(all, given, [](Tensor& left, const Tensor& right) { left.add_(right); });
+    const auto own_slice = slice_of(flat, slices, rank());
+    const auto sum = sum_of_tree(all, given, [&](Tensor& left, const Tensor& right) {
+      if (right.data_ptr() != own_slice.data_ptr()) {
+        left.add_(right);
+        return;
+      }
+      right.add_(left);  // the same sum, where it is to be
+      left = right;
+    });
+    if (sum.data_ptr() != own_slice.data_ptr()) own_slice.copy_(sum);
+    if (shared != nullptr) await_all();  // before whose next sums no other overwrites the segments
   }
 
   void gather(const Tensor& flat, const SliceBounds& slices) override {
+    if (const auto* shared = shared_for(flat.numel())) {
+      slice_of(shared->of(rank()), slices, rank()).copy_(slice_of(flat, slices, rank()));
+      await_all();
+      for (int64_t r = 0; r < size(); ++r)
+        if (r != rank()) slice_of(flat, slices, r).copy_(slice_of(shared->of(r), slices, r));
+      return await_all();
+    }
     guarded([&] {
       std::vector<c10::intrusive_ptr<c10d::Work> > works;
-      const auto view = [&](int64_t r) {
-        const auto begin = slices[static_cast<size_t>(r)];
-        return std::vector<Tensor>{flat.narrow(0, begin, slices[static_cast<size_t>(r) + 1] - begin)};
-      };
-      auto own = view(rank());
+      std::vector<Tensor> own{slice_of(flat, slices, rank())};
       for (int64_t away = 1; away < size(); ++away) {
         const auto to = (rank() + away) % size(), from = (rank() + size() - away) % size();
-        auto others = view(from);
+        std::vector<Tensor> others{slice_of(flat, slices, from)};
         if (others[0].numel() > 0) works.push_back(group_->recv(others, static_cast<int>(from), 0));
         if (own[0].numel() > 0) works.push_back(group_->send(own, static_cast<int>(to), 0));
       }
@@ -285,14 +303,21 @@ class Group final : public Communicator {
   }
 
   std::vector<std::vector<double> > exchange(const std::vector<double>& own) override {
-    int64_t most = 0;
-    std::vector<int64_t> counts;
-    for (const auto& count : all_of({static_cast<double>(own.size())}, 1)) {
-      counts.push_back(static_cast<int64_t>(count.at(0)));
-      most = std::max(most, counts.back());
+    constexpr size_t at_once = 31;
+    std::vector<double> begin{static_cast<double>(own.size())};
+    begin.insert(begin.end(), own.begin(), own.begin() + static_cast<int64_t>(std::min(own.size(), at_once)));
+    auto all = all_of(begin, at_once + 1);
+    size_t most = 0;
+    for (const auto& numbers : all) most = std::max(most, static_cast<size_t>(numbers[0]));
+    if (most > at_once) {  // again, all of them
+      auto whole = all_of(own, static_cast<int64_t>(most));
+      for (size_t r = 0; r < all.size(); ++r) all[r].insert(all[r].begin() + 1, whole[r].begin(), whole[r].end());
     }
-    auto all = most > 0 ? all_of(own, most) : std::vector<std::vector<double> >(counts.size());
-    for (size_t r = 0; r < all.size(); ++r) all[r].resize(static_cast<size_t>(counts[r]));
+    for (auto& numbers : all) {
+      const auto count = static_cast<size_t>(numbers[0]);
+      numbers.erase(numbers.begin());
+      numbers.resize(count);
+    }
     return all;
   }
 
@@ -313,9 +338,15 @@ class Group final : public Communicator {
   }
 
  private:
-  /// The own slices of the k-th nodes of all processes that have so many, one row each.
-  Tensor take_slices(const Tensor& own, size_t k, const std::vector<std::vector<PartRange> >& nodes_of,
-                     const SliceBounds& slices) {
+  static Tensor slice_of(const Tensor& flat, const SliceBounds& slices, int64_t r) {
+    const auto begin = slices[static_cast<size_t>(r)];
+    return flat.narrow(0, begin, slices[static_cast<size_t>(r) + 1] - begin);
+  }
+
+  using Nodes = std::vector<std::vector<PartRange> >;  // of each process
+
+  /// The own slices of the k-th nodes of all processes that have so many, by the network.
+  std::vector<Tensor> sent_slices(const Tensor& own, size_t k, const Nodes& nodes_of, const SliceBounds& slices) {
     const auto width = slices[static_cast<size_t>(rank()) + 1] - slices[static_cast<size_t>(rank())];
     std::vector<int64_t> sent, taken;
     int64_t rows = 0;
@@ -328,8 +359,45 @@ class Group final : public Communicator {
     auto all = at::empty({rows * width});
     auto given = own.defined() ? own : at::empty({0});
     guarded([&] { group_->alltoall_base(all, given, taken, sent)->wait(); });
-    return all.view({rows, width});
+    return all.view({rows, width}).unbind();
   }
+
+  /// The same by the memory of the machine, where share_sums has put them.
+  std::vector<Tensor> shared_slices(const Tensor& own, size_t k, const Nodes& nodes_of, const SliceBounds& slices,
+                                    const SharedMemory& shared) const {
+    const auto begin = slices[static_cast<size_t>(rank())], width = slices[static_cast<size_t>(rank()) + 1] - begin;
+    std::vector<Tensor> found;
+    for (int64_t r = 0; r < size(); ++r) {
+      if (k >= nodes_of[static_cast<size_t>(r)].size()) continue;
+      const auto at = static_cast<int64_t>(k) * slices.back() + begin;
+      found.push_back(r == rank() ? own.narrow(0, begin, width) : shared.of(r).narrow(0, at, width));
+    }
+    return found;
+  }
+
+  /// Shows the others what they need of the own sums.
+  void share_sums(const std::vector<Tensor>& sums, const SliceBounds& slices, const SharedMemory& shared) {
+    for (size_t k = 0; k < sums.size(); ++k)
+      for (size_t r = 0; r + 1 < slices.size(); ++r) {
+        if (static_cast<int64_t>(r) == rank()) continue;
+        const auto width = slices[r + 1] - slices[r];
+        shared.of(rank())
+            .narrow(0, static_cast<int64_t>(k) * slices.back() + slices[r], width)
+            .copy_(sums[k].narrow(0, slices[r], width));
+      }
+    await_all();
+  }
+
+  /// Memory of so many floats for each process, where all are on one machine.
+  const SharedMemory* shared_for(int64_t floats) {
+    if (sees_memory_ && (!shared_memory_ || shared_memory_->floats() < floats)) {
+      shared_memory_ = SharedMemory::open(*this, floats);
+      sees_memory_ = shared_memory_ != nullptr;
+    }
+    return shared_memory_.get();
+  }
+
+  void await_all() { all_of({0}, 1); }
 
   /// The numbers of every process, filled up to `count`.
   std::vector<std::vector<double> > all_of(const std::vector<double>& own, int64_t count) {
@@ -376,6 +444,8 @@ class Group final : public Communicator {
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_{};
   bool has_failed_ = false;
   int64_t shared_ = 0;
+  std::unique_ptr<SharedMemory> shared_memory_{};
+  bool sees_memory_ = true;  ///< of the others, as far as is known
 };
 
 }  // namespace

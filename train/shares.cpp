@@ -35,6 +35,13 @@ PartRange Shares::own_slice() const {
   return {slices_[rank], slices_[rank + 1]};
 }
 
+/// The slices before the own one, and those after it.
+void Shares::for_others(const std::function<void(const PartRange&)>& use) const {
+  const auto own = own_slice();
+  use({0, own.begin});
+  use({own.end, flat_.values.numel()});
+}
+
 int64_t Shares::owner_of_parameter(size_t parameter) const {
   return std::ranges::upper_bound(slices_, flat_.ranges()[parameter].offset) - slices_.begin() - 1;
 }
@@ -69,9 +76,8 @@ void Shares::sum_gradients(const std::function<void(int64_t part)>& add_part) {
   std::vector<Tensor> sums;
   for (const auto& node : subtrees_in({0, parts_}, own_parts())) sums.push_back(sum_of_parts(node, add_part));
   if (is_alone()) return;
-  const auto slice = processes_.sum_slices(sums, parts_, slices_);
-  flat_.grads.zero_();
-  flat_.grads.narrow(0, own_slice().begin, own_slice().size()).copy_(slice);
+  processes_.sum_slices(flat_.grads, sums, parts_, slices_);
+  for_others([&](const PartRange& slice) { flat_.grads.narrow(0, slice.begin, slice.size()).zero_(); });
 }
 
 std::vector<double> Shares::exchange_squares() const {
@@ -86,7 +92,10 @@ std::vector<double> Shares::exchange_squares() const {
 void Shares::gather_values() {
   if (is_alone()) return;
   processes_.gather(flat_.values, slices_);
-  flat_.refresh_shadow();
+  if (!flat_.shadow.defined()) return;
+  for_others([&](const PartRange& slice) {
+    flat_.shadow.narrow(0, slice.begin, slice.size()).copy_(flat_.values.narrow(0, slice.begin, slice.size()));
+  });
 }
 
 void Shares::require_equal_weights() const {

@@ -42,6 +42,7 @@ class Shares {
   void require_equal_weights() const;
 
  private:
+  void for_others(const std::function<void(const PartRange&)>& use) const;
   Tensor sum_of_parts(const PartRange& node, const std::function<void(int64_t part)>& add_part);
 
   Communicator& processes_;

@@ -1,0 +1,35 @@
+#pragma once
+// Memory that the processes of one machine have in common, which moves gradients ten times as fast as its network.
+#include <ATen/ATen.h>
+
+#include <memory>
+#include <vector>
+
+namespace cloze {
+
+class Communicator;
+
+/// A segment of floats for each process, which all of them see. It is in no file system, and ends with the last process
+/// that has it.
+class SharedMemory {
+ public:
+  ~SharedMemory();
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+  int64_t floats() const { return floats_; }
+  /// fp32 [floats]
+  const at::Tensor& of(int64_t rank) const { return segments_[static_cast<size_t>(rank)]; }
+
+  /// Called by all processes. Null where some of them are on another machine, or cannot see each other's memory.
+  static std::unique_ptr<SharedMemory> open(Communicator& processes, int64_t floats);
+
+ private:
+  explicit SharedMemory(int64_t floats) : floats_(floats) {}
+  bool add(int file);
+
+  int64_t floats_;
+  std::vector<void*> mapped_{};
+  std::vector<at::Tensor> segments_{};
+};
+
+}  // namespace cloze
