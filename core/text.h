@@ -32,7 +32,7 @@ std::string wrapped_lines(const std::string& head, const std::string& text, int6
 std::string digits(double value, int count);
 std::string fixed(double value, int decimals, bool sign = false);
 
-/// What stands in a text before, between and behind separators; of a text without one all of it.
+/// What stands in a text between separators, and before the first and after the last; of a text without one all of it.
 std::vector<std::string> separated(std::string_view text, std::string_view separator);
 
 /// `1234567` -> `1,234,567`.

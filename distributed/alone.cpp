@@ -1,16 +1,17 @@
-#include <algorithm>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "distributed/communicator.h"
-#include "distributed/watch.h"
 
 namespace cloze {
+
+using nlohmann::json;
 
 namespace {
 
 class Alone final : public Communicator {
  public:
-  Alone() : Communicator(0, 1) {}
+  Alone() : Communicator(0, 1, 1) {}
   std::string name_of(int64_t) const override { return "this process"; }
   std::string network() const override { return ""; }
   void sum_slices(const Tensor& flat, const std::vector<Tensor>& sums, int64_t, const SliceBounds&) override {
@@ -26,21 +27,17 @@ class Alone final : public Communicator {
 
 }  // namespace
 
-std::vector<std::string> exchange_texts(Communicator& processes, const std::string& own) {
-  std::vector<double> packed(1 + (own.size() + sizeof(double) - 1) / sizeof(double));
-  packed[0] = static_cast<double>(own.size());
-  std::memcpy(packed.data() + 1, own.data(), own.size());
-  std::vector<std::string> texts;
+std::vector<json> exchange_json(Communicator& processes, const json& own) {
+  const auto bytes = json::to_cbor(own);
+  std::vector<double> packed(1 + (bytes.size() + sizeof(double) - 1) / sizeof(double));
+  packed[0] = static_cast<double>(bytes.size());
+  std::memcpy(packed.data() + 1, bytes.data(), bytes.size());
+  std::vector<json> all;
   for (const auto& numbers : processes.exchange(packed)) {
-    auto& text = texts.emplace_back(static_cast<size_t>(numbers[0]), '\0');
-    std::memcpy(text.data(), numbers.data() + 1, text.size());
+    const auto* begin = reinterpret_cast<const uint8_t*>(numbers.data() + 1);
+    all.push_back(json::from_cbor(begin, begin + static_cast<size_t>(numbers[0])));
   }
-  return texts;
-}
-
-int64_t processes_here(Communicator& processes) {
-  const auto hosts = exchange_texts(processes, name_of_host());
-  return std::ranges::count(hosts, hosts[static_cast<size_t>(processes.rank())]);
+  return all;
 }
 
 Communicator& alone() {

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ class Communicator {
   virtual ~Communicator() = default;
   int64_t rank() const { return rank_; }
   int64_t size() const { return size_; }
+  /// How many of them are on the machine of this one.
+  int64_t size_here() const { return size_here_; }
   /// It writes the files of the run, prints, and decides for all.
   bool is_first() const { return rank_ == 0; }
   /// Seconds that this process has been in the verbs below so far: mostly those in which it has waited for others.
@@ -54,18 +57,15 @@ class Communicator {
   virtual void fail_for_all(const std::string& sentence, int exit_code) = 0;
 
  protected:
-  Communicator(int64_t rank, int64_t size) : rank_(rank), size_(size) {}
+  Communicator(int64_t rank, int64_t size, int64_t size_here) : rank_(rank), size_(size), size_here_(size_here) {}
   double waited_ = 0;
 
  private:
-  int64_t rank_, size_;
+  int64_t rank_, size_, size_here_;
 };
 
-/// The texts of every process, by rank.
-std::vector<std::string> exchange_texts(Communicator& processes, const std::string& own);
-
-/// How many of them are on this machine.
-int64_t processes_here(Communicator& processes);
+/// The values of every process, by rank; their numbers keep every bit, and may be none.
+std::vector<nlohmann::json> exchange_json(Communicator& processes, const nlohmann::json& own);
 
 /// The communicator of a run of one process, which has nobody to talk to.
 Communicator& alone();

@@ -207,7 +207,10 @@ c10::intrusive_ptr<c10d::ProcessGroupGloo> open_group(const Meeting& meeting, co
 class Group final : public Communicator {
  public:
   explicit Group(const Meeting& meeting)
-      : Communicator(meeting.rank, meeting.size), store_(open_store(meeting)), watch_(open_watch(meeting, store_)) {
+      : Communicator(meeting.rank, meeting.size, meeting.local_size),
+        store_(open_store(meeting)),
+        watch_(open_watch(meeting, store_)),
+        sees_memory_(meeting.is_local()) {
     names_ = watch_->await_all();
     const auto by = interface_of(meeting);
     network_ = by.name.empty() ? "" : concat(by.name, " (", by.address, ")");
@@ -445,7 +448,7 @@ class Group final : public Communicator {
   bool has_failed_ = false;
   int64_t shared_ = 0;
   std::unique_ptr<SharedMemory> shared_memory_{};
-  bool sees_memory_ = true;  ///< of the others, as far as is known
+  bool sees_memory_;  ///< of the others, as far as is known
 };
 
 }  // namespace

@@ -33,7 +33,7 @@ namespace {
 using LaunchClock = std::chrono::steady_clock;
 
 /// The NUMA domain of a core of this number, the first thread of its core, and itself.
-std::tuple<int, int, int> place_of_core(const std::string& system, int number) {
+std::tuple<int, int, int> domain_and_core(const std::string& system, int number) {
   const auto folder = concat(system, "/cpu", number);
   int domain = 0, first = number;
   std::error_code unknown;
@@ -163,13 +163,13 @@ class Launched {
 
 std::vector<int> usable_cores_in_order(const std::string& system) {
   cpu_set_t usable;
-  std::vector<std::tuple<int, int, int> > places;
+  std::vector<std::tuple<int, int, int> > found;
   if (sched_getaffinity(0, sizeof usable, &usable) == 0)
     for (int number = 0; number < CPU_SETSIZE; ++number)
-      if (CPU_ISSET(number, &usable)) places.push_back(place_of_core(system, number));
-  std::sort(places.begin(), places.end());
+      if (CPU_ISSET(number, &usable)) found.push_back(domain_and_core(system, number));
+  std::sort(found.begin(), found.end());
   std::vector<int> cores;
-  for (const auto& place : places) cores.push_back(std::get<2>(place));
+  for (const auto& [domain, first, core] : found) cores.push_back(core);
   return cores;
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <nlohmann/json.hpp>
 
 #include "core/random.h"
 #include "core/text.h"
@@ -66,12 +67,12 @@ bool SharedMemory::add(int file) {
 }
 
 std::unique_ptr<SharedMemory> SharedMemory::open(Communicator& processes, int64_t floats) {
-  const bool is_one_machine = processes_here(processes) == processes.size();
   const auto number = number_of(floats);
-  const int own = is_one_machine ? make_segment(floats, number) : -1;
-  const auto told = exchange_texts(processes, own < 0 ? "" : concat("/proc/", getpid(), "/fd/", own, " ", number));
+  const int own = make_segment(floats, number);
+  const auto told = exchange_json(processes, own < 0 ? "" : concat("/proc/", getpid(), "/fd/", own, " ", number));
   std::unique_ptr<SharedMemory> memory(new SharedMemory(floats));
-  const bool has_all = std::ranges::all_of(told, [&](const auto& one) { return memory->add(open_segment(one)); });
+  const bool has_all =
+      std::ranges::all_of(told, [&](const nlohmann::json& one) { return memory->add(open_segment(one)); });
   const auto all = processes.exchange({has_all ? 1.0 : 0.0});  // who has not opened the own one by now never will
   if (own >= 0) close(own);
   const bool works = std::ranges::all_of(all, [](const auto& one) { return one[0] == 1; });

@@ -20,7 +20,7 @@ class SharedMemory {
   /// fp32 [floats]
   const at::Tensor& of(int64_t rank) const { return segments_[static_cast<size_t>(rank)]; }
 
-  /// Called by all processes. Null where some of them are on another machine, or cannot see each other's memory.
+  /// Called by all processes, which are on one machine. Null where some cannot see each other's memory.
   static std::unique_ptr<SharedMemory> open(Communicator& processes, int64_t floats);
 
  private:

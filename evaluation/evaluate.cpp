@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/interrupt.h"
+#include "core/json_fields.h"
 #include "core/log.h"
 #include "core/report/clusters.h"
 #include "core/text.h"
@@ -13,6 +14,7 @@
 #include "objectives/objective.h"
 #include "run/device.h"
 #include "run/records/held_out_record.h"
+#include "run/records/log_line.h"
 
 namespace cloze {
 
@@ -36,6 +38,8 @@ void add_predictions(std::vector<SequenceLoss>& sequences, int64_t first, const 
 
 constexpr uint64_t no_document = UINT64_MAX;  ///< of a sequence of batches that another process computes
 
+}  // namespace
+
 /// The sums of one loss over the batches so far.
 struct LossSums {
   HeldOut held_out;
@@ -58,7 +62,7 @@ struct LossSums {
       sequence.bytes = label_bytes(store, rows[i]);
     }
     if (part.single.loss.defined()) add_predictions(held_out.sequences, first, part);
-    if (part.binary) binary = binary ? * binary += *part.binary : *part.binary;
+    add(part.binary);
   }
 
   /// Adds the sums of batches of other sequences.
@@ -69,7 +73,13 @@ struct LossSums {
     weight += others.weight;
     for (size_t i = 0; i < added.sequences.size(); ++i)
       if (added.sequences[i].document != no_document) held_out.sequences[i] = added.sequences[i];
-    if (others.binary) binary = binary ? * binary += *others.binary : *others.binary;
+    add(others.binary);
+  }
+
+  void add(const std::optional<BinaryCounts>& counts) {
+    if (!counts) return;
+    if (!binary) binary.emplace();
+    *binary += *counts;
   }
 
   HeldOut result() {
@@ -83,61 +93,44 @@ struct LossSums {
   }
 };
 
-json json_of(const LossSums& sums) {
-  const auto& found = sums.held_out;
-  json made{{"name", found.name},
-            {"of_rewrite", found.of_rewrite},
-            {"factor", found.weight},
-            {"count", found.count},
-            {"weight", sums.weight}};
-  if (found.accuracy) made["accuracy"] = *found.accuracy;
-  if (const auto& counts = sums.binary)
-    made["binary"] = {counts->positives, counts->predicted, counts->true_positives, counts->detects};
-  auto& sequences = made["sequences"] = json::array();
-  for (const auto& one : found.sequences)
-    sequences.push_back({one.sum, one.count, one.document, one.predictions, one.bytes ? json(*one.bytes) : json()});
-  return made;
+template <class V>
+void describe(V& v, SequenceLoss& sequence) {
+  v("sum", sequence.sum);
+  v("count", sequence.count);
+  v("document", sequence.document);
+  v("predictions", sequence.predictions);
+  v.maybe("bytes", sequence.bytes);
+}
+/// What processes tell each other.
+template <class V>
+void describe(V& v, LossSums& sums) {
+  auto& found = sums.held_out;
+  v("name", found.name);
+  v("of_rewrite", found.of_rewrite);
+  v("weight", found.weight);
+  v.maybe("correct", found.accuracy);
+  v("count", found.count);
+  v("total", sums.weight);
+  v.maybe("binary", sums.binary);
+  v("sequences", found.sequences);
 }
 
-LossSums sums_of(const json& made) {
-  LossSums sums;
-  auto& found = sums.held_out;
-  found.name = made["name"];
-  found.of_rewrite = made["of_rewrite"];
-  found.weight = made["factor"];
-  found.count = made["count"];
-  sums.weight = made["weight"];
-  if (made.contains("accuracy")) found.accuracy = made["accuracy"].get<double>();
-  if (made.contains("binary")) {
-    const auto& counts = made["binary"];
-    sums.binary = {.positives = counts[0], .predicted = counts[1], .true_positives = counts[2], .detects = counts[3]};
-  }
-  for (const auto& one : made["sequences"]) {
-    auto& sequence = found.sequences.emplace_back(
-        SequenceLoss{.sum = one[0], .count = one[1], .document = one[2], .predictions = one[3]});
-    if (!one[4].is_null()) sequence.bytes = one[4].get<uint64_t>();
-  }
-  return sums;
-}
+namespace {
 
 /// The sums of the batches of all processes. Throws Interrupted where one of them has not computed all of its own.
 std::vector<LossSums> joined(std::vector<LossSums> own, bool is_complete, Communicator& processes) {
-  json told{{"complete", is_complete}, {"sums", json::array()}};
-  if (processes.size() > 1)
-    for (const auto& sums : own) told["sums"].push_back(json_of(sums));
-  std::string bytes;
-  json::to_cbor(told, bytes);  // keeps every bit, and what is no number
+  if (processes.size() == 1 && is_complete) return own;
   std::vector<LossSums> all;
-  for (const auto& text : exchange_texts(processes, bytes)) {
-    const auto found = json::from_cbor(text);
-    if (!found["complete"]) throw Interrupted("stopped in a held-out evaluation");
-    for (size_t k = 0; k < found["sums"].size(); ++k)
+  for (const auto& told : exchange_json(processes, is_complete ? json(own) : json())) {
+    if (told.is_null()) throw Interrupted("stopped in a held-out evaluation");
+    const auto found = told.get<std::vector<LossSums>>();
+    for (size_t k = 0; k < found.size(); ++k)
       if (k < all.size())
-        all[k].add(sums_of(found["sums"][k]));
+        all[k].add(found[k]);
       else
-        all.push_back(sums_of(found["sums"][k]));
+        all.push_back(found[k]);
   }
-  return processes.size() == 1 ? own : all;
+  return all;
 }
 
 /// Losses of the first `sequences` sequences; `losses` computes the parts of a batch from the batch and the key of its

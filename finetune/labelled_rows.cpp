@@ -111,16 +111,16 @@ class LabelledRows final : public RowMaker {
   /// Of the examples of the step, from the shortest to the longest, those at the places of the numbers; of a step in
   /// parts those that the batch of the number is dealt.
   std::vector<uint64_t> examples_by_length(uint64_t first, uint64_t count) const {
-    const auto place = first % step_;
-    auto all = examples_at(first - place, std::max(step_, place + count));
+    const auto row = first % step_;  // of the step
+    auto all = examples_at(first - row, std::max(step_, row + count));
     std::ranges::stable_sort(all, {}, [&](uint64_t example) { return size_of(example).length; });
     std::vector<uint64_t> own;
     if (batches_.parts > 1) {
       const auto dealt =
-          dealt_by_length(std::min<uint64_t>(all.size(), step_), batches_, mix(order_.key("deal"), first - place));
-      for (const auto i : dealt[place / batches_.batch_size]) own.push_back(all[i]);
+          dealt_by_length(std::min<uint64_t>(all.size(), step_), batches_, mix(order_.key("deal"), first - row));
+      for (const auto i : dealt[row / batches_.batch_size]) own.push_back(all[i]);
     } else {
-      for (auto i = place; i < std::min<uint64_t>(place + count, all.size()); ++i) own.push_back(all[i]);
+      for (auto i = row; i < std::min<uint64_t>(row + count, all.size()); ++i) own.push_back(all[i]);
     }
     return own;
   }

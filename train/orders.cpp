@@ -1,36 +1,10 @@
 #include "train/orders.h"
 
+#include <nlohmann/json.hpp>
+
+#include "core/json_fields.h"
+
 namespace cloze {
-
-namespace {
-
-/// Takes the progress of the first process.
-void share_progress(Training& training) {
-  auto& p = training.progress;
-  const std::vector<double> own{static_cast<double>(p.step),
-                                static_cast<double>(p.sequences),
-                                static_cast<double>(p.phase),
-                                static_cast<double>(p.phase_start.step),
-                                static_cast<double>(p.phase_start.sequence),
-                                p.phase_start.epochs,
-                                static_cast<double>(p.tokens),
-                                static_cast<double>(p.predicted_tokens),
-                                p.flops,
-                                p.seconds};
-  const auto first = training.processes.exchange(own)[0];
-  p = {.step = static_cast<int64_t>(first[0]),
-       .sequences = static_cast<uint64_t>(first[1]),
-       .phase = static_cast<int64_t>(first[2]),
-       .phase_start = {.step = static_cast<int64_t>(first[3]),
-                       .sequence = static_cast<uint64_t>(first[4]),
-                       .epochs = first[5]},
-       .tokens = static_cast<int64_t>(first[6]),
-       .predicted_tokens = static_cast<int64_t>(first[7]),
-       .flops = first[8],
-       .seconds = first[9]};
-}
-
-}  // namespace
 
 void give_order(Training& training, Order order) {
   auto& processes = training.processes;
@@ -51,7 +25,7 @@ Order next_order(Training& training) {
 
 void share_start(Training& training) {
   if (training.processes.size() == 1) return;
-  share_progress(training);
+  training.progress = exchange_json(training.processes, TrainState{training.progress})[0].get<TrainState>();
   training.stepper->spread();
 }
 

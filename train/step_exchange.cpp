@@ -1,41 +1,36 @@
 #include "train/step_exchange.h"
 
+#include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
+
+#include "core/json_fields.h"
+#include "run/records/log_line.h"
 
 namespace cloze {
 
 namespace {
 
-using nlohmann::json;
-
-json json_of(const LossPart& part) {
-  json made{{"name", part.name},
-            {"of_rewrite", part.of_rewrite},
-            {"weight", part.weight},
-            {"sum", part.sum.item<double>()},
-            {"count", part.count},
-            {"correct", part.correct},
-            {"has_accuracy", part.has_accuracy}};
-  if (part.weights.defined()) made["weights"] = part.total_weight();
-  if (const auto& counts = part.binary)
-    made["binary"] = {counts->positives, counts->predicted, counts->true_positives, counts->detects};
-  return made;
+LinePart line_part(const LossPart& part) {
+  return {.name = part.name,
+          .weight = part.weight,
+          .sum = part.sum.item<double>(),
+          .total = part.total_weight(),
+          .count = part.count,
+          .correct = part.correct,
+          .has_accuracy = part.has_accuracy,
+          .binary = part.binary};
 }
 
-LossPart part_of(const json& made) {
-  LossPart part{.name = made["name"],
-                .of_rewrite = made["of_rewrite"],
-                .weight = made["weight"],
-                .sum = at::scalar_tensor(made["sum"].get<double>(), at::kDouble),
-                .count = made["count"],
-                .correct = made["correct"],
-                .has_accuracy = made["has_accuracy"]};
-  if (made.contains("weights")) part.weights = at::full({1}, made["weights"].get<double>(), at::kDouble);
-  if (!made.contains("binary")) return part;
-  const auto& counts = made["binary"];
-  part.binary = {.positives = counts[0], .predicted = counts[1], .true_positives = counts[2], .detects = counts[3]};
-  return part;
+LossPart loss_part(const LinePart& part) {
+  return {.name = part.name,
+          .weight = part.weight,
+          .sum = at::scalar_tensor(part.sum, at::kDouble),
+          .count = part.count,
+          .weights = at::full({1}, part.total, at::kDouble),
+          .correct = part.correct,
+          .has_accuracy = part.has_accuracy,
+          .binary = part.binary};
 }
 
 }  // namespace
@@ -64,19 +59,12 @@ StepFacts exchange_facts(Communicator& processes, const std::vector<BatchFacts>&
 std::vector<std::vector<LossPart>> exchange_losses(Communicator& processes,
                                                    const std::vector<std::vector<LossPart>>& own) {
   if (processes.size() == 1) return own;
-  auto told = json::array();
-  for (const auto& batch : own) {
-    auto& parts = told.emplace_back(json::array());
-    for (const auto& part : batch) parts.push_back(json_of(part));
-  }
-  std::string bytes;
-  json::to_cbor(told, bytes);  // keeps every bit, and what is no number
+  std::vector<std::vector<LinePart>> told;
+  for (const auto& batch : own) std::ranges::transform(batch, std::back_inserter(told.emplace_back()), line_part);
   std::vector<std::vector<LossPart>> all;
-  for (const auto& text : exchange_texts(processes, bytes))
-    for (const auto& batch : json::from_cbor(text)) {
-      auto& parts = all.emplace_back();
-      for (const auto& part : batch) parts.push_back(part_of(part));
-    }
+  for (const auto& found : exchange_json(processes, told))
+    for (const auto& batch : found.get<std::vector<std::vector<LinePart>>>())
+      std::ranges::transform(batch, std::back_inserter(all.emplace_back()), loss_part);
   return all;
 }
 

@@ -23,8 +23,8 @@ struct StepFacts {
 };
 StepFacts exchange_facts(Communicator& processes, const std::vector<BatchFacts>& own, bool is_interrupted);
 
-/// The losses of the batches of all processes, in the order of their numbers. `sum` is a double on the CPU, and
-/// `weights` of others' are their sum.
+/// The losses of the batches of all processes, in the order of their numbers: `sum` is a double on the CPU, and of
+/// several processes `weights` are the sum of those of a batch.
 std::vector<std::vector<LossPart>> exchange_losses(Communicator& processes,
                                                    const std::vector<std::vector<LossPart>>& own);
 

@@ -21,7 +21,9 @@ std::string Validation::file(const Training& training, const std::string& protoc
 }
 
 HeldOutLosses::HeldOutLosses(const Training& training)
-    : measures_(held_out_measures(training.config, training.held_out_store)) {}
+    : measures_(training.processes.is_first()
+                    ? held_out_measures(training.config, training.held_out_store)
+                    : held_out_measures(training.config, training.held_out_store, /*train_counts=*/{})) {}
 
 void HeldOutLosses::announce(const Training& training) const {
   const auto missing = missing_sequences(measures_, training.config.evaluation.sequences);

@@ -127,9 +127,9 @@ std::vector<uint64_t> MixedSampler::by_length(uint64_t first, uint64_t count, co
   }
   std::vector<uint64_t> of_step;
   for (uint64_t index = first; index < first + count; ++index) {
-    const uint64_t place = index % step.rows();
-    if (of_step.empty() || place == 0) of_step = step_by_length(index - place, step);
-    order.push_back(of_step[place]);
+    const uint64_t row = index % step.rows();
+    if (of_step.empty() || row == 0) of_step = step_by_length(index - row, step);
+    order.push_back(of_step[row]);
   }
   return order;
 }

@@ -6,6 +6,7 @@
 TEST_CASE("a rank of the tests of this program", "[.rank]") {
   cloze::Meeting meeting{.rank = std::stoi(setting("CLOZE_RANK")),
                          .size = std::stoi(setting("CLOZE_SIZE")),
+                         .local_size = std::stoi(setting("CLOZE_LOCAL")),
                          .host = "127.0.0.1",
                          .port = std::stoi(setting("CLOZE_PORT")),
                          .timeout = std::stod(setting("CLOZE_TIMEOUT")),

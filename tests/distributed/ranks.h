@@ -56,6 +56,7 @@ struct Started {
   int port = free_port();
   std::string id{};
   std::string argument{};  ///< that the scenario finds as CLOZE_ARGUMENT
+  bool is_local = false;   ///< they know that all are on this machine, whose memory they then share
 };
 
 /// Processes of this program, each of which runs the test case `[rank]` as one rank of a scenario.
@@ -70,6 +71,7 @@ class Ranks {
                                         cloze::concat("CLOZE_TIMEOUT=", started.timeout),
                                         cloze::concat("CLOZE_ID=", started.id),
                                         cloze::concat("CLOZE_ARGUMENT=", started.argument),
+                                        cloze::concat("CLOZE_LOCAL=", started.is_local ? size : 1),
                                         cloze::concat("CLOZE_SAID=", said_by(rank - started.first))};
       std::vector<char*> environment;
       for (auto& setting : settings) environment.push_back(setting.data());

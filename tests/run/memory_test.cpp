@@ -27,6 +27,10 @@ TEST_CASE("a model or a batch that the machine cannot hold is refused before any
   CHECK_THROWS_WITH(require_memory(config, 512, machine),
                     Catch::StartsWith("train.batch_size 4096 with rows of 512 tokens takes at least ") &&
                         Catch::Contains("and the machine has 16.0 GB of memory; lower train.batch_size"));
+  config.train.batch_size = 32;
+  CHECK_THROWS_WITH(require_memory(config, 512, {machine, 16}),
+                    Catch::Contains("and the machine has 16.0 GB of memory for 16 processes"));
+  config.train.batch_size = 4096;
   CHECK_THROWS_WITH(require_memory(config, 9000, machine), Catch::Contains("with rows of 512 tokens"));
   config.train.device = "cuda";
   CHECK_NOTHROW(require_memory(config, 512, machine));

@@ -2,6 +2,7 @@
 #include "core/interrupt.h"
 #include "core/tensor/safetensors.h"
 #include "models/families/xlnet.h"
+#include "tests/support/mems.h"
 #include "tests/support/runs.h"
 #include "train/inspection/inspect.h"
 #include "run/device.h"
@@ -17,18 +18,10 @@ namespace {
 /// micro-batches a step.
 RunConfig run_with_mems(const TempDir& dir, int64_t steps) {
   auto config = tiny_run(dir, steps);
-  XlnetConfig model;
-  model.hidden_size = 32;
+  carry_mems(config);
+  auto& model = *as<XlnetConfig>(config.model);
   model.num_hidden_layers = 2;
-  model.num_attention_heads = 2;
-  model.intermediate_size = 64;
-  model.mem_len = 20;
-  model.reuse_len = 12;
-  model.bi_data = true;
-  config.model = model;
-  config.objectives = {default_objective<PlmConfig>()};
-  config.data.packing = RowPacking::segment_pair;
-  config.data.short_seq_prob = 0;
+  model.max_position_embeddings = XlnetConfig().max_position_embeddings;
   config.train.batch_size = 4;
   config.train.accumulation = 2;
   return config;

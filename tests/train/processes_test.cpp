@@ -6,7 +6,9 @@
 #include "optimizers/rules.h"
 #include "tests/distributed/rank_case.h"
 #include "tests/support/families.h"
+#include "tests/support/mems.h"
 #include "tests/train/together.h"
+#include "train/shares.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;
@@ -76,17 +78,7 @@ TEST_CASE(
     config.model = model;
     config.objectives = {rtd};
   });
-  with("mems", [](RunConfig& config) {
-    auto model = tiny_model<XlnetConfig>();
-    model.mem_len = 20;
-    model.reuse_len = 12;
-    model.bi_data = true;
-    config.model = model;
-    config.objectives = {default_objective<PlmConfig>()};
-    config.data.packing = RowPacking::segment_pair;
-    config.data.short_seq_prob = 0;
-    config.train.batch_size = 8;
-  });
+  with("mems", carry_mems);
   check_processes(runs, {2, 4}, "step-00000004");
 }
 
@@ -94,13 +86,7 @@ TEST_CASE("a run goes on at other numbers of processes to the bytes of one that 
           "[train][processes][resume]") {
   TempDir dir;
   auto config = in_four_parts(tiny_run(dir, 6), 6);
-  auto model = tiny_model<XlnetConfig>();
-  model.mem_len = 20;
-  model.reuse_len = 12;
-  config.model = model;
-  config.objectives = {default_objective<PlmConfig>()};
-  config.data.packing = RowPacking::segment_pair;
-  config.data.short_seq_prob = 0;
+  carry_mems(config);
   config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 0;
   const Quiet silent;
@@ -153,4 +139,33 @@ TEST_CASE("forward passes are divided into parts, or refused with sizes that can
   config.train.parts = 3;
   CHECK_THROWS_WITH(validate(config), Catch::Contains("train.parts 3 divide each forward pass by 3, and "
                                                       "train.batch_size is 32; set train.batch_size=30 or 33"));
+}
+
+namespace {
+
+/// Processes of which the second tells of other weights.
+class Disagreeing final : public Communicator {
+ public:
+  Disagreeing() : Communicator(0, 2, 2) {}
+  std::string name_of(int64_t rank) const override { return concat("rank ", rank, " on HOST"); }
+  std::string network() const override { return ""; }
+  void sum_slices(const Tensor&, const std::vector<Tensor>&, int64_t, const SliceBounds&) override {}
+  void gather(const Tensor&, const SliceBounds&) override {}
+  void broadcast(const Tensor&) override {}
+  void move(const Tensor&, int64_t, int64_t) override {}
+  std::vector<std::vector<double>> exchange(const std::vector<double>& own) override { return {own, {own[0] + 1}}; }
+  std::string share(const std::string& text) override { return text; }
+  void fail_for_all(const std::string&, int) override {}
+};
+
+}  // namespace
+
+TEST_CASE("a process with other weights than the first is named before anything is saved", "[train][processes]") {
+  auto model = tiny_model<BertConfig>();
+  model.vocab_size = 30;
+  Network network(model, {default_objective<MlmConfig>()});
+  FlatParameters flat(collect_params(network), at::kCPU);
+  Disagreeing processes;
+  CHECK_THROWS_WITH(Shares(processes, 2, flat).require_equal_weights(),
+                    Catch::StartsWith("the weights of rank 1 on HOST are not those of rank 0 on HOST ("));
 }
