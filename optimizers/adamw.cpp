@@ -1,6 +1,7 @@
 // AdamW. Source: Loshchilov and Hutter 2019, algorithm 2 (arXiv 1711.05101).
 #include "optimizers/adamw.h"
 
+#include "core/tensor/device_support.h"
 #include "optimizers/adam_direction.h"
 
 namespace cloze {
@@ -20,6 +21,14 @@ void AdamW::update(const Step& step, const Buffers& buffers) const {
     kernels::table().updates.adamw(adam, static_cast<float>(step.learning_rate),
                                    static_cast<float>(step.learning_rate * decay), adam_range(buffers, chunk));
   });
+}
+
+void AdamW::update(const Step& step, const DeviceBuffers& buffers) const {
+  device::run(buffers.values, "adamw", buffers.tiles, buffers.ranges.size(0), buffers.tiles,
+              device::data(buffers.ranges), device::data(buffers.decays), adam_at(*this, step), device::data(Tensor()),
+              static_cast<float>(step.learning_rate), device::data(buffers.values), device::data(buffers.grads),
+              device::data(buffers.moments.at("exp_avg")), device::data(buffers.moments.at("exp_avg_sq")),
+              device::data(buffers.shadow));
 }
 
 }  // namespace cloze

@@ -10,6 +10,7 @@ struct AdamW : AdamMoments {
   static constexpr bool elementwise = true;
   void update(const optimizers::Step& step, const optimizers::Target& target) const;
   void update(const optimizers::Step& step, const optimizers::Buffers& buffers) const;
+  void update(const optimizers::Step& step, const optimizers::DeviceBuffers& buffers) const;
 };
 template <class V>
 void describe(V& v, AdamW& c) {

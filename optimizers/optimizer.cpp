@@ -6,12 +6,14 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/tensor/device.h"
 #include "core/tensor/ops.h"
 
 namespace cloze {
 
 using optimizers::Buffers;
 using optimizers::Chunk;
+using optimizers::DeviceBuffers;
 using optimizers::Matrix;
 using optimizers::parallel_each;
 using optimizers::Step;
@@ -34,6 +36,15 @@ concept HasKernels =
 
 bool has_kernels(const UpdateRule& rule) {
   return std::visit([]<class Kind>(const Kind&) { return HasKernels<Kind>; }, rule);
+}
+
+/// Whether a rule has an update with the kernels of a GPU.
+template <class Kind>
+concept HasDeviceKernels =
+    requires(const Kind& kind, const Step& step, const DeviceBuffers& buffers) { kind.update(step, buffers); };
+
+bool has_device_kernels(const UpdateRule& rule) {
+  return std::visit([]<class Kind>(const Kind&) { return HasDeviceKernels<Kind>; }, rule);
 }
 
 bool is_elementwise(const UpdateRule& rule) {
@@ -166,9 +177,11 @@ int64_t moment_bytes(const UpdateRule& rule, const Param& param) {
 /// Parameters that are updated alike.
 struct Optimizer::Group {
   UpdateOptions options;
-  double rate_factor = 1;  ///< on the learning rate of the optimizer
-  size_t of = 0;           ///< the group that it is of, at another depth
-  double depth = 1;        ///< its factor by depth; 1: it is one of the config
+  double rate_factor = 1;           ///< on the learning rate of the optimizer
+  size_t of = 0;                    ///< the group that it is of, at another depth
+  double depth = 1;                 ///< its factor by depth; 1: it is one of the config
+  std::vector<int64_t> offsets{};   ///< of the ranges that a GPU was given
+  Tensor ranges{}, range_decays{};  ///< as DeviceBuffers has them
   /// The matrices of its parameters that are not frozen, as published code stores them.
   std::vector<Matrix> matrices(const FlatParameters& flat, const std::vector<size_t>& group_of_param, size_t number,
                                const PartRange& own) const {
@@ -246,15 +259,17 @@ size_t Optimizer::group_at(size_t own, double factor) {
 void Optimizer::step(double learning_rate, double grad_scale, const PartRange& own) {
   at::NoGradGuard no_grad;
   ++updates;
-  const bool fused = use_fused(flat_.values);
+  const bool fused = use_fused(flat_.values), on_device = device::is_used(flat_.values);
   bool keeps_shadow = true;
   for (size_t number = 0; number < groups_.size(); ++number) {
-    const auto& group = groups_[number];
+    auto& group = groups_[number];
     const auto matrices = group.matrices(flat_, group_of_param_, number, own);
     const Step step{updates, group.rate_factor == 1 ? learning_rate : learning_rate * group.rate_factor, grad_scale,
                     group.options.weight_decay};
     if (fused && has_kernels(group.options.rule)) {
       step_fused(group.options.rule, step, matrices);
+    } else if (on_device && has_device_kernels(group.options.rule)) {
+      step_on_device(group, step, joined(matrices));
     } else {
       step_generic(group.options.rule, step, matrices);
       keeps_shadow = false;
@@ -278,6 +293,36 @@ void Optimizer::step_fused(const UpdateRule& rule, const Step& step, std::vector
         if constexpr (HasKernels<Kind>) kind.update(step, buffers);
       },
       rule);
+}
+
+void Optimizer::step_on_device(Group& group, const Step& step, const std::vector<Matrix>& ranges) {
+  constexpr int64_t tile = 256;
+  std::vector<int64_t> offsets;
+  std::vector<float> decays;
+  int64_t tiles = 0;
+  for (const auto& range : ranges) {
+    offsets.insert(offsets.end(), {tiles, range.offset, range.offset + range.numel()});
+    decays.push_back(static_cast<float>(step.decay_of(range.decays)));
+    tiles += (range.numel() + tile - 1) / tile;
+  }
+  if (offsets != group.offsets) {  // they change where parameters freeze
+    const auto device = flat_.values.device();
+    group.ranges = at::tensor(offsets, at::kLong).view({-1, 3}).to(device);
+    group.range_decays = at::tensor(decays, at::kFloat).to(device);
+    group.offsets = std::move(offsets);
+  }
+  const DeviceBuffers buffers{.values = flat_.values,
+                              .grads = flat_.grads,
+                              .shadow = flat_.shadow,
+                              .moments = flat_moments_,
+                              .ranges = group.ranges,
+                              .decays = group.range_decays,
+                              .tiles = tiles};
+  std::visit(
+      [&]<class Kind>(const Kind& kind) {
+        if constexpr (HasDeviceKernels<Kind>) kind.update(step, buffers);
+      },
+      group.options.rule);
 }
 
 /// What a rule keeps of one matrix.

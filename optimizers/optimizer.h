@@ -32,6 +32,8 @@ class Optimizer {
   Moments moments_in(const optimizers::Matrix& matrix, const UpdateRule& rule) const;
   /// With the kernels, for a rule that has them.
   void step_fused(const UpdateRule& rule, const optimizers::Step& step, std::vector<optimizers::Matrix> matrices);
+  /// With the kernels of a GPU, for a rule that has them.
+  void step_on_device(Group& group, const optimizers::Step& step, const std::vector<optimizers::Matrix>& matrices);
   /// In plain operators.
   void step_generic(const UpdateRule& rule, const optimizers::Step& step,
                     const std::vector<optimizers::Matrix>& matrices);

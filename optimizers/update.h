@@ -85,6 +85,17 @@ struct Buffers {
   }
 };
 
+/// The flat buffers on a GPU, whose kernels take all ranges of a group at once.
+struct DeviceBuffers {
+  const Tensor &values, &grads;
+  const Tensor& shadow;                          ///< undefined in fp32
+  const std::map<std::string, Tensor>& moments;  ///< those of Extent::flat
+  /// The ranges that are updated: int64 [count, 3] for each the tiles of 256 numbers before it, its begin and its end;
+  /// fp32 [count] its weight decay.
+  Tensor ranges{}, decays{};
+  int64_t tiles = 0;  ///< of all
+};
+
 }  // namespace optimizers
 
 }  // namespace cloze

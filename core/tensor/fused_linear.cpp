@@ -17,27 +17,6 @@ void add_bias_gradient(const Param& b, const Tensor& dy) {
   });
 }
 
-namespace {
-
-struct LinearFunction : Function<LinearFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor&, const Param& w, const Param& b) {
-    const auto rows = as_rows(x);
-    context->save_for_backward({rows});
-    keep(context, "w", w);
-    context->saved_data["has_bias"] = b.defined();
-    if (b.defined()) keep(context, "b", b);
-    return in_shape_of(x, multiplied(rows, w, b.defined() ? b.value() : Tensor()));
-  }
-  static variable_list backward(AutogradContext* context, variable_list grads) {
-    const auto x = context->get_saved_variables()[0];
-    const auto w = kept(context, "w");
-    const auto dy = as_rows(grads[0]), dx = multiplied_backward(w, dy, x);
-    if (context->saved_data["has_bias"].toBool()) add_bias_gradient(kept(context, "b"), dy);
-    return {in_shape_of(grads[0], dx), Tensor(), Tensor(), Tensor()};
-  }
-};
-
-/// The kernel of an activation; nullopt: it has none, and the plain operator runs.
 std::optional<kernels::Activation> kernel_of(Activation activation) {
   switch (activation) {
     case Activation::gelu:
@@ -68,6 +47,26 @@ std::optional<kernels::Activation> kernel_of(Activation activation) {
   }
   return std::nullopt;
 }
+
+namespace {
+
+struct LinearFunction : Function<LinearFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor&, const Param& w, const Param& b) {
+    const auto rows = as_rows(x);
+    context->save_for_backward({rows});
+    keep(context, "w", w);
+    context->saved_data["has_bias"] = b.defined();
+    if (b.defined()) keep(context, "b", b);
+    return in_shape_of(x, multiplied(rows, w, b.defined() ? b.value() : Tensor()));
+  }
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const auto x = context->get_saved_variables()[0];
+    const auto w = kept(context, "w");
+    const auto dy = as_rows(grads[0]), dx = multiplied_backward(w, dy, x);
+    if (context->saved_data["has_bias"].toBool()) add_bias_gradient(kept(context, "b"), dy);
+    return {in_shape_of(grads[0], dx), Tensor(), Tensor(), Tensor()};
+  }
+};
 
 struct LinearActivationFunction : Function<LinearActivationFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor&, const Param& w, const Param& b,

@@ -169,6 +169,9 @@ inline Tensor multiplied_backward(const Param& w, const Tensor& dy, const Tensor
 /// grad(b) += column sums of dy.
 void add_bias_gradient(const Param& b, const Tensor& dy);
 
+/// The kernel of an activation; nullopt: it has none, and the plain operator runs.
+std::optional<kernels::Activation> kernel_of(Activation activation);
+
 /// An activation of rows [R, N] that the kernels have.
 struct RowActivation {
   Param bias;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "core/error.h"
+#include "core/tensor/device.h"
 #include "core/tensor/fused.h"
 #include "core/tensor/parallel.h"
 #include "core/tensor/plain.h"
@@ -21,15 +22,25 @@ bool within(const Tensor& index, int64_t rows) {
   return index.numel() == 0 || (index.min().item<int64_t>() >= 0 && index.max().item<int64_t>() < rows);
 }
 
+std::atomic<bool> masks_are_exact{false};
 std::atomic<bool> fused_allowed{std::getenv("CLOZE_PLAIN") == nullptr};
 
 bool have_kernels(bool cpu, at::ScalarType type) {
   return fused_allowed && cpu && (type == at::kFloat || type == at::kBFloat16) && !torch::jit::tracer::isTracing();
 }
 
+/// The form of an operator for tensors like x: fused on the CPU, that of a GPU, or plain.
+template <class F>
+F* form_for(const Tensor& x, F* fused, F* on_device, F* plain) {
+  if (use_fused(x)) return fused;
+  return fused_allowed && device::is_used(x) ? on_device : plain;
+}
+
 }  // namespace
 
 bool use_fused(const Tensor& x) { return have_kernels(x.is_cpu(), x.scalar_type()); }
+void set_exact_masks(bool on) { masks_are_exact = on; }
+bool has_exact_masks() { return masks_are_exact; }
 void set_fused(bool on) { fused_allowed = on; }
 PlainScope::PlainScope() : fused_before_(fused_allowed.exchange(false)) {}
 PlainScope::~PlainScope() { fused_allowed = fused_before_; }
@@ -53,23 +64,23 @@ PackedWeights::~PackedWeights() {
 }
 
 Tensor linear(const Tensor& x, const Param& w, const Param& b) {
-  return use_fused(x) ? fused::linear(x, w, b) : plain::linear(x, w, b);
+  return form_for(x, fused::linear, device::linear, plain::linear)(x, w, b);
 }
 
 Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, Activation act, const Dropout& drop) {
-  return use_fused(x) ? fused::linear_activation(x, w, b, act, drop) : plain::linear_activation(x, w, b, act, drop);
+  return form_for(x, fused::linear_activation, device::linear_activation, plain::linear_activation)(x, w, b, act, drop);
 }
 
 Tensor linear_rotary(const Tensor& x, const Param& w, const Param& b, const Tensor& table) {
-  return use_fused(x) ? fused::linear_rotary(x, w, b, table) : plain::linear_rotary(x, w, b, table);
+  return form_for(x, fused::linear_rotary, device::linear_rotary, plain::linear_rotary)(x, w, b, table);
 }
 
 Tensor layer_norm(const Tensor& x, const NormParams& norm) {
-  return use_fused(x) ? fused::layer_norm(x, norm) : plain::layer_norm(x, norm);
+  return form_for(x, fused::layer_norm, device::layer_norm, plain::layer_norm)(x, norm);
 }
 
 Tensor dropout(const Tensor& x, const Dropout& drop) {
-  return use_fused(x) ? fused::dropout(x, drop) : plain::dropout(x, drop);
+  return form_for(x, fused::dropout, device::dropout, plain::dropout)(x, drop);
 }
 
 MemoryState memory_cell(const Tensor& gates, const Tensor& cell) {
@@ -78,14 +89,14 @@ MemoryState memory_cell(const Tensor& gates, const Tensor& cell) {
 
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
                                const Tensor& residual, const NormParams& norm, const FirstLayer* first) {
-  return use_fused(x) ? fused::linear_dropout_add_norm(x, w, b, drop, residual, norm, first)
-                      : plain::linear_dropout_add_norm(x, w, b, drop, residual, norm, first);
+  return form_for(x, fused::linear_dropout_add_norm, device::linear_dropout_add_norm, plain::linear_dropout_add_norm)(
+      x, w, b, drop, residual, norm, first);
 }
 
 Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual,
                           const FirstLayer* first) {
-  return use_fused(x) ? fused::linear_dropout_add(x, w, b, drop, residual, first)
-                      : plain::linear_dropout_add(x, w, b, drop, residual, first);
+  return form_for(x, fused::linear_dropout_add, device::linear_dropout_add, plain::linear_dropout_add)(x, w, b, drop,
+                                                                                                       residual, first);
 }
 
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
@@ -94,14 +105,17 @@ Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const
                       "attention in a window is bidirectional; it cannot be causal");
   require<ShapeError>(context.window < 0 || !context.distance_bias.defined(),
                       "attention in a window has no distance biases");
-  return use_fused(qkv) && !context.probabilities ? fused::self_attention(qkv, bias, heads, context, drop)
-                                                  : plain::self_attention(qkv, bias, heads, context, drop);
+  if (context.probabilities) return plain::self_attention(qkv, bias, heads, context, drop);
+  return form_for(qkv, fused::self_attention, device::self_attention, plain::self_attention)(qkv, bias, heads, context,
+                                                                                             drop);
 }
 
 Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads,
                        const AttentionContext& context, const Dropout& drop) {
-  if (!use_fused(q) || context.probabilities)
-    return plain::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop);
+  if (context.probabilities) return plain::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop);
+  if (!use_fused(q))
+    return form_for(q, fused::cross_attention, device::cross_attention, plain::cross_attention)(q, q_bias, kv, kv_bias,
+                                                                                                heads, context, drop);
   const int64_t masked = context.key_mask.defined() ? context.key_mask.size(0) : kv.size(0);
   require<ShapeError>(q.size(0) == kv.size(0) && masked == kv.size(0), "queries have ", q.size(0), " rows, keys ",
                       kv.size(0), " and their mask ", masked, "; these must be equal");
@@ -130,7 +144,7 @@ Tensor marked_positions(const Tensor& mask) {
 
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& drop) {
   const auto& table = t.word.value();
-  if (!use_fused(table)) return plain::embed(in, t, drop);
+  if (!use_fused(table)) return form_for(table, fused::embed, device::embed, plain::embed)(in, t, drop);
   require<ShapeError>(within(in.ids, table.size(0)), "an id lies outside the token embedding of ", table.size(0),
                       " rows; the text was prepared with another tokenizer");
   require<ShapeError>(!in.types.defined() || !t.type.defined() || within(in.types, t.type.value().size(0)),
@@ -148,7 +162,9 @@ Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& dr
 
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
                            const LossOptions& shape, int64_t* correct, TokenDraw* draw) {
-  if (!use_fused(hidden)) return plain::token_cross_entropy(hidden, table, bias, labels, shape, correct, draw);
+  if (!use_fused(hidden))
+    return form_for(hidden, fused::token_cross_entropy, device::token_cross_entropy, plain::token_cross_entropy)(
+        hidden, table, bias, labels, shape, correct, draw);
   require<ShapeError>(within(labels, table.value().size(0)), "a label lies outside the ", table.value().size(0),
                       " tokens of the model; the text was prepared with another tokenizer");
   return fused::token_cross_entropy(hidden, table, bias, labels, shape, correct, draw);

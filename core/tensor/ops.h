@@ -20,6 +20,10 @@ struct Dropout {
 
 /// True if the fused forms are used for `x`, with gradients and without: CPU, fp32 or bf16, not under the tracer.
 bool use_fused(const Tensor& x);
+/// Whether the masks of attention's dropout are those of the CPU also where a GPU computes, by scores; else LibTorch's
+/// kernel draws them, faster, from the same keys. All other masks are the same bits everywhere.
+void set_exact_masks(bool on);
+bool has_exact_masks();
 /// Switches the fused forms off (tests compare the two; `benchmark --plain` shows the gain). A process in whose
 /// environment CLOZE_PLAIN is set begins without them.
 void set_fused(bool on);

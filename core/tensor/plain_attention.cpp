@@ -65,7 +65,8 @@ Tensor distances(const Heads& h) {
   return (s - s.slice(0, -1)).unsqueeze(0) - (t - t.slice(0, -1)).unsqueeze(1);
 }
 
-/// bool [B or 1, 1, T or 1, S], true = may be attended to; undefined if every query attends to every key.
+}  // namespace
+
 Tensor attention_mask(const Heads& h, const AttentionContext& context) {
   Tensor mask;
   const auto restrict_to = [&](const Tensor& more) { mask = mask.defined() ? mask.logical_and(more) : more; };
@@ -85,14 +86,11 @@ double scale_of(const Heads& h, const AttentionContext& context) {
   return context.scale > 0 ? context.scale : 1 / std::sqrt(static_cast<double>(h.q.size(-1)));
 }
 
-/// [H, T, S] in the dtype of the heads, or undefined.
 Tensor pair_bias(const Heads& h, const AttentionContext& context) {
   if (!context.distance_bias.defined()) return {};
   const auto index = positions_of(h.k).unsqueeze(0) + positions_of(h.q).flip(0).unsqueeze(1);  // [T, S]: s + T - 1 - t
   return at::embedding(context.distance_bias.t(), index).permute({2, 0, 1}).to(h.q.scalar_type());
 }
-
-}  // namespace
 
 Tensor probabilities_of(const Heads& h, const AttentionContext& context) {
   auto scores = at::matmul(h.q, h.k.transpose(-1, -2));  // [B, H, T, S]
@@ -121,7 +119,7 @@ Tensor attend(const Heads& h, const AttentionContext& context, const Dropout& dr
   if (context.probabilities) context.probabilities->push_back(probabilities_of(h, context).detach());
   const bool is_usual = context.scale <= 0 && !context.distance_bias.defined();  // LibTorch's own, also in training
   const bool by_scores = drop.on() || (!is_usual && goes_by_scores(h.q, drop));
-  const auto mixed = by_scores ? at::matmul(plain::dropout(probabilities_of(h, context), drop), h.v)
+  const auto mixed = by_scores ? at::matmul(cloze::dropout(probabilities_of(h, context), drop), h.v)
                                : attend_at_once(h, context);  // [B, H, T, C]
   return mixed.transpose(1, 2).flatten(2);                    // [B, T, D]
 }

@@ -25,6 +25,13 @@ Tensor positions_of(const Tensor& x);
 /// records nothing.
 bool goes_by_scores(const Tensor& q, const Dropout& drop);
 
+/// bool [B or 1, 1, T or 1, S], true = may be attended to; undefined if every query attends to every key.
+Tensor attention_mask(const Heads& heads, const AttentionContext& context);
+/// The distance biases of the context, [H, T, S] in the dtype of the heads, or undefined.
+Tensor pair_bias(const Heads& heads, const AttentionContext& context);
+/// The factor of Q K'.
+double scale_of(const Heads& heads, const AttentionContext& context);
+
 /// softmax(Q K' scale + bias) under the masks of the context: [B, H, T, S].
 Tensor probabilities_of(const Heads& heads, const AttentionContext& context);
 

@@ -44,7 +44,7 @@ Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, in
   }
   const auto p = masked_softmax(scores, terms.visible.defined() ? terms.visible.logical_not().unsqueeze(1) : Tensor());
   if (terms.probabilities) terms.probabilities->push_back(p.detach());
-  return at::matmul(plain::dropout(p, drop).to(type), v).transpose(1, 2).flatten(2);
+  return at::matmul(cloze::dropout(p, drop).to(type), v).transpose(1, 2).flatten(2);
 }
 
 }  // namespace cloze::plain

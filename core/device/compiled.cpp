@@ -1,0 +1,204 @@
+#include "core/device/compiled.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <link.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "core/device/kernels_text.h"
+#include "core/error.h"
+#include "core/file.h"
+#include "core/fingerprint.h"
+
+namespace cloze::device {
+
+namespace {
+
+/// The folder of LibTorch's CUDA library, if this process has it.
+std::string cuda_folder() {
+  std::string found;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* folder) {
+        const std::string path = info->dlpi_name;
+        if (path.find("libtorch_cuda.so") == std::string::npos) return 0;
+        *static_cast<std::string*>(folder) = path.substr(0, path.rfind('/'));
+        return 1;
+      },
+      &found);
+  return found;
+}
+
+/// NVRTC: where the loader finds it, or among the packages that PyTorch's wheel comes with.
+void* open_nvrtc() {
+  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"})
+    if (void* library = dlopen(name, RTLD_NOW | RTLD_GLOBAL)) return library;
+  void* library = nullptr;
+  for (const char* place : {"/../../nvidia/*/lib/libnvrtc.so.[0-9]*", "/libnvrtc*.so*"}) {
+    glob_t matches{};
+    if (!library && glob((cuda_folder() + place).c_str(), 0, nullptr, &matches) == 0)
+      library = dlopen(matches.gl_pathv[0], RTLD_NOW | RTLD_GLOBAL);
+    globfree(&matches);
+  }
+  return library;
+}
+
+/// A C function of the driver or of NVRTC; those of a library that is loaded for the whole process come first.
+template <class F>
+F* function_of(void* library, const char* name) {
+  void* found = dlsym(RTLD_DEFAULT, name);
+  if (!found && library) found = dlsym(library, name);
+  require<Error>(found != nullptr, "the function ", name, " is missing");
+  return reinterpret_cast<F*>(found);
+}
+
+/// The dozen functions that are used. Their types are those of cuda.h and nvrtc.h.
+struct Functions {
+  void* nvrtc = open_nvrtc();
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  int (*version)(int*, int*) = function_of<int(int*, int*)>(nvrtc, "nvrtcVersion");
+  int (*create)(void**, const char*, const char*, int, const char**, const char**) =
+      function_of<int(void**, const char*, const char*, int, const char**, const char**)>(nvrtc, "nvrtcCreateProgram");
+  int (*compile)(void*, int, const char**) = function_of<int(void*, int, const char**)>(nvrtc, "nvrtcCompileProgram");
+  int (*log_size)(void*, size_t*) = function_of<int(void*, size_t*)>(nvrtc, "nvrtcGetProgramLogSize");
+  int (*log)(void*, char*) = function_of<int(void*, char*)>(nvrtc, "nvrtcGetProgramLog");
+  int (*binary_size)(void*, size_t*) = function_of<int(void*, size_t*)>(nvrtc, "nvrtcGetCUBINSize");
+  int (*binary)(void*, char*) = function_of<int(void*, char*)>(nvrtc, "nvrtcGetCUBIN");
+  int (*destroy)(void**) = function_of<int(void**)>(nvrtc, "nvrtcDestroyProgram");
+  int (*current_device)(int*) = function_of<int(int*)>(driver, "cuCtxGetDevice");
+  int (*attribute)(int*, int, int) = function_of<int(int*, int, int)>(driver, "cuDeviceGetAttribute");
+  int (*load)(void**, const void*) = function_of<int(void**, const void*)>(driver, "cuModuleLoadData");
+  int (*function)(void**, void*, const char*) = function_of<int(void**, void*, const char*)>(driver,
+                                                                                             "cuModuleGetFunction");
+  int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                void**) = function_of<int(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                          void*, void**, void**)>(driver, "cuLaunchKernel");
+  int (*reason)(int, const char**) = function_of<int(int, const char**)>(driver, "cuGetErrorString");
+
+  void check(int status, const char* what) const {
+    if (status == 0) return;
+    const char* why = nullptr;
+    reason(status, &why);
+    fail<Error>("the GPU: ", what, ": ", why ? why : "unknown error");
+  }
+};
+
+const Functions& functions() {
+  static const Functions loaded;
+  return loaded;
+}
+
+/// `sm_90` of the current card.
+std::string architecture() {
+  constexpr int major = 75, minor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
+  const auto& f = functions();
+  int device = 0;
+  std::array<int, 2> capability{};
+  f.check(f.current_device(&device), "its number");
+  f.check(f.attribute(&capability[0], major, device), "its capability");
+  f.check(f.attribute(&capability[1], minor, device), "its capability");
+  return "sm_" + std::to_string(capability[0]) + std::to_string(capability[1]);
+}
+
+std::string compiled_anew(const std::vector<std::string>& options) {
+  const auto& f = functions();
+  void* program = nullptr;
+  require<Error>(f.create(&program, kernels_text, "kernels.cu", 0, nullptr, nullptr) == 0, "NVRTC does not start");
+  std::vector<const char*> words;
+  for (const auto& option : options) words.push_back(option.c_str());
+  const bool compiles = f.compile(program, static_cast<int>(words.size()), words.data()) == 0;
+  size_t size = 0;
+  std::string result;
+  if (compiles) {
+    f.binary_size(program, &size);
+    result.resize(size);
+    f.binary(program, result.data());
+  } else {
+    f.log_size(program, &size);
+    result.resize(size);
+    f.log(program, result.data());
+  }
+  f.destroy(&program);
+  require<Error>(compiles, "NVRTC refuses the kernels: ", result);
+  return result;
+}
+
+/// The user's folder of what can be made again; empty: he has none.
+std::string cache_folder() {
+  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
+  if (cache && *cache) return std::string(cache) + "/cloze";
+  return home && *home ? std::string(home) + "/.cache/cloze" : "";
+}
+
+/// From the cache, or compiled; a cache that cannot be written costs seconds at the next start.
+std::string binary_of(bool bf16) {
+  const std::vector<std::string> options{"--gpu-architecture=" + architecture(), "--std=c++17",
+                                         bf16 ? "-DELEMENT=bf16" : "-DELEMENT=float"};
+  std::array<int, 2> version{};
+  functions().version(&version[0], &version[1]);
+  std::string key = kernels_text + std::to_string(version[0]) + "." + std::to_string(version[1]);
+  for (const auto& option : options) key += " " + option;
+  const auto path = cache_folder() + "/kernels-" + hash_hex(key) + ".cubin";
+  if (!cache_folder().empty() && std::filesystem::is_regular_file(path)) return read_text(path);
+  auto made = compiled_anew(options);
+  try {
+    std::filesystem::create_directories(cache_folder());
+    write_atomic(path, made);
+  } catch (const std::exception&) {  // a full disk or a folder of another's
+  }
+  return made;
+}
+
+/// The kernels of one element type on one card.
+struct Module {
+  void* loaded = nullptr;
+  std::map<std::string, void*> functions{};
+};
+
+/// The function of a kernel, loaded with its module at the first call.
+void* kernel_of(bool bf16, const char* name) {
+  static std::mutex mutex;
+  static std::map<std::pair<int, bool>, Module> modules;
+  const auto& f = functions();
+  const std::lock_guard lock(mutex);
+  int device = 0;
+  f.check(f.current_device(&device), "its number");
+  auto& module = modules[{device, bf16}];
+  if (!module.loaded) f.check(f.load(&module.loaded, binary_of(bf16).data()), "its kernels do not load");
+  auto& found = module.functions[name];
+  if (!found) f.check(f.function(&found, module.loaded, name), name);
+  return found;
+}
+
+}  // namespace
+
+const std::string& without_kernels() {
+  static const std::string reason = []() -> std::string {
+    try {
+      kernel_of(false, "dropout");
+      kernel_of(true, "dropout");
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }();
+  return reason;
+}
+
+void launch(const Launch& where, void** arguments) {
+  constexpr unsigned lanes = 32, warps = 8;  // of a block
+  if (where.warps == 0) return;
+  const auto blocks = static_cast<unsigned>((where.warps + warps - 1) / warps);
+  const auto& f = functions();
+  f.check(f.launch(kernel_of(where.bf16, where.kernel), blocks, 1, 1, warps * lanes, 1, 1, 0, where.stream, arguments,
+                   nullptr),
+          where.kernel);
+}
+
+}  // namespace cloze::device

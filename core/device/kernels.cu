@@ -1,0 +1,502 @@
+// The kernels of a GPU. Compiled when a process first needs them (compiled.h), so that no build has to know a card; the
+// tests compile the same text for the CPU and compare it with core/kernels.
+//
+// A warp works alone. Of a tile of 256 columns its lane l has the columns 8 l to 8 l + 7. Sums are taken in fp32, in an
+// order that depends on the shapes alone. Rows are contiguous. `T` is the type of activations, ELEMENT.
+
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long i64;
+typedef unsigned short u16;
+
+struct bf16 {
+  u16 bits;
+};
+__device__ inline float wide(float x) { return x; }
+__device__ inline float wide(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
+__device__ inline void narrow(float x, float& out) { out = x; }
+/// To nearest, ties to even; a NaN stays one.
+__device__ inline void narrow(float x, bf16& out) {
+  const u32 bits = __float_as_uint(x);
+  out.bits = x != x ? 0x7FC0 : (u16)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+/// The type of elements that a compilation is of: float or bf16.
+typedef ELEMENT T;
+
+constexpr int lanes = 32, per_lane = 8, tile_width = lanes * per_lane;
+
+template <class E>
+struct alignas(per_lane * sizeof(E) > 16 ? 16 : per_lane * sizeof(E)) Eight {
+  E at[per_lane];
+};
+
+__device__ inline int own_lane() { return (int)(threadIdx.x % lanes); }
+__device__ inline i64 own_warp() { return (i64)blockIdx.x * (blockDim.x / lanes) + threadIdx.x / lanes; }
+__device__ inline i64 tiles_of(i64 width) { return (width + tile_width - 1) / tile_width; }
+
+/// The sum over the lanes of a warp, in each of them.
+__device__ inline float over_lanes(float x) {
+#pragma unroll
+  for (int distance = lanes / 2; distance > 0; distance /= 2) x += __shfl_xor_sync(0xFFFFFFFFu, x, distance);
+  return x;
+}
+
+template <class E>
+__device__ inline bool is_vector(const E* row, i64 column, i64 width) {
+  return column + per_lane <= width && ((u64)(row + column) & 15) == 0;
+}
+
+/// Eight columns from `column` on, 0 beyond the width.
+template <class E>
+__device__ inline void load(const E* row, i64 column, i64 width, float* out) {
+  if (is_vector(row, column, width)) {
+    const Eight<E> all = *(const Eight<E>*)(row + column);
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) out[i] = wide(all.at[i]);
+  } else {
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) out[i] = column + i < width ? wide(row[column + i]) : 0.0f;
+  }
+}
+template <class E>
+__device__ inline void store(const float* x, E* row, i64 column, i64 width) {
+  if (is_vector(row, column, width)) {
+    Eight<E> all;
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) narrow(x[i], all.at[i]);
+    *(Eight<E>*)(row + column) = all;
+  } else {
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i)
+      if (column + i < width) narrow(x[i], row[column + i]);
+  }
+}
+/// As it is stored and read again.
+template <class E>
+__device__ inline float rounded(float x) {
+  E stored;
+  narrow(x, stored);
+  return wide(stored);
+}
+
+/// As kernels::Dropout of core/kernels/kernels.h, whose masks these are, to the bit.
+struct Dropout {
+  u64 key;
+  u32 site, threshold;
+  float scale;
+  const i64* rows;
+  i64 width;
+};
+
+/// Whether the lane's columns are kept: bit i is that of column i. Each lane draws eight numbers, 16 columns apart, and
+/// the ballots bring them to the lanes that have those columns.
+__device__ inline u32 kept_columns(const Dropout& drop, i64 row, i64 width, i64 tile) {
+  const int lane = own_lane();
+  const i64 blocks = ((drop.width > 0 ? drop.width : width) + 127) / 128;
+  const i64 number = drop.rows ? drop.rows[row] : row;
+  u32 c[4] = {(u32)((number * blocks + 2 * tile + lane / 16) * 16 + lane % 16), 0u, drop.site, 0x64726f70u};
+  u32 k0 = (u32)drop.key, k1 = (u32)(drop.key >> 32);
+#pragma unroll
+  for (int round = 0; round < 7; ++round) {
+    const u64 a = (u64)0xD2511F53u * c[0], b = (u64)0xCD9E8D57u * c[2];
+    const u32 next0 = (u32)(b >> 32) ^ c[1] ^ k0, next2 = (u32)(a >> 32) ^ c[3] ^ k1;
+    c[0] = next0;
+    c[1] = (u32)b;
+    c[2] = next2;
+    c[3] = (u32)a;
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  u32 kept = 0;
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    const u32 all = __ballot_sync(0xFFFFFFFFu, (c[j / 2] >> (16 * (j % 2)) & 0xFFFFu) >= drop.threshold);
+    if (j == lane % 16 / 2) kept = all >> (16 * (lane / 16) + 8 * (lane % 2)) & 0xFFu;
+  }
+  return kept;
+}
+/// x times dropout. All lanes of a warp call it.
+__device__ inline void drop_out(const Dropout& drop, i64 row, i64 width, i64 tile, float* x) {
+  if (drop.threshold == 0) return;
+  const u32 kept = kept_columns(drop, row, width, tile);
+#pragma unroll
+  for (int i = 0; i < per_lane; ++i) x[i] = kept >> i & 1 ? x[i] * drop.scale : 0.0f;
+}
+
+/// f(row, tile, first own column) for each tile of rows [rows, width], one a warp.
+#define EACH_TILE(rows, width)                                  \
+  const i64 tiles = tiles_of(width), number = own_warp();       \
+  const i64 row = number / tiles, tile = number % tiles;        \
+  const i64 column = tile * tile_width + own_lane() * per_lane; \
+  if (row >= rows) return;                                      \
+  const i64 first = row * width;
+
+/// out = x times dropout.
+extern "C" __global__ void dropout(i64 rows, i64 width, const T* x, Dropout drop, T* out) {
+  EACH_TILE(rows, width)
+  float v[per_lane];
+  load(x + first, column, width, v);
+  drop_out(drop, row, width, tile, v);
+  store(v, out + first, column, width);
+}
+
+/// out = residual + dropout(y + bias); bias may be null.
+extern "C" __global__ void dropout_add(i64 rows, i64 width, const T* y, const float* bias, Dropout drop,
+                                       const T* residual, T* out) {
+  EACH_TILE(rows, width)
+  float v[per_lane], more[per_lane];
+  load(y + first, column, width, v);
+  if (bias) {
+    load(bias, column, width, more);
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) v[i] += more[i];
+  }
+  drop_out(drop, row, width, tile, v);
+  load(residual + first, column, width, more);
+#pragma unroll
+  for (int i = 0; i < per_lane; ++i) v[i] += more[i];
+  store(v, out + first, column, width);
+}
+
+/// z = residual + dropout(y + bias), out = (z - mean) rstd gamma + beta; a warp a row. bias, residual, beta and z may
+/// be null: without z, y is what is normed.
+extern "C" __global__ void norm_forward(i64 rows, i64 width, const T* y, const float* bias, Dropout drop,
+                                        const T* residual, T* z, const float* gamma, const float* beta, float eps,
+                                        int centred, T* out, float* mean, float* rstd) {
+  const i64 row = own_warp(), tiles = tiles_of(width), first = row * width;
+  if (row >= rows) return;
+  const T* normed = z ? z + first : y + first;
+  float v[per_lane], more[per_lane], sum = 0, squares = 0;
+  for (i64 tile = 0; tile < tiles; ++tile) {
+    const i64 column = tile * tile_width + own_lane() * per_lane;
+    load(y + first, column, width, v);
+    if (z) {
+      if (bias) {
+        load(bias, column, width, more);
+#pragma unroll
+        for (int i = 0; i < per_lane; ++i) v[i] += more[i];
+      }
+      drop_out(drop, row, width, tile, v);
+      load(residual + first, column, width, more);
+#pragma unroll
+      for (int i = 0; i < per_lane; ++i) v[i] = column + i < width ? rounded<T>(v[i] + more[i]) : 0.0f;
+      store(v, z + first, column, width);
+    }
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) sum += v[i];
+  }
+  const float m = centred ? over_lanes(sum) / (float)width : 0.0f;
+  for (i64 tile = 0; tile < tiles; ++tile) {
+    const i64 column = tile * tile_width + own_lane() * per_lane;
+    load(normed, column, width, v);
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) squares += column + i < width ? (v[i] - m) * (v[i] - m) : 0.0f;
+  }
+  const float r = 1.0f / sqrtf(over_lanes(squares) / (float)width + eps);
+  for (i64 tile = 0; tile < tiles; ++tile) {
+    const i64 column = tile * tile_width + own_lane() * per_lane;
+    load(normed, column, width, v);
+    load(gamma, column, width, more);
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) v[i] = (v[i] - m) * r * more[i];
+    if (beta) {
+      load(beta, column, width, more);
+#pragma unroll
+      for (int i = 0; i < per_lane; ++i) v[i] += more[i];
+    }
+    store(v, out + first, column, width);
+  }
+  if (own_lane() == 0) {
+    mean[row] = m;
+    rstd[row] = r;
+  }
+}
+
+/// dz, the gradient of z, and dy = dz times dropout, or null; a warp a row.
+extern "C" __global__ void norm_backward(i64 rows, i64 width, const T* dout, const T* z, const float* mean,
+                                         const float* rstd, const float* gamma, int centred, Dropout drop, T* dz,
+                                         T* dy) {
+  const i64 row = own_warp(), tiles = tiles_of(width), first = row * width;
+  if (row >= rows) return;
+  const float m = mean[row], r = rstd[row];
+  float d[per_lane], x[per_lane], g[per_lane], sum = 0, along = 0;
+  for (i64 tile = 0; tile < tiles; ++tile) {
+    const i64 column = tile * tile_width + own_lane() * per_lane;
+    load(dout + first, column, width, d);
+    load(z + first, column, width, x);
+    load(gamma, column, width, g);
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) {
+      sum += d[i] * g[i];
+      along += d[i] * g[i] * (x[i] - m) * r;
+    }
+  }
+  const float mean_of = centred ? over_lanes(sum) / (float)width : 0.0f, part = over_lanes(along) / (float)width;
+  for (i64 tile = 0; tile < tiles; ++tile) {
+    const i64 column = tile * tile_width + own_lane() * per_lane;
+    load(dout + first, column, width, d);
+    load(z + first, column, width, x);
+    load(gamma, column, width, g);
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) d[i] = r * (d[i] * g[i] - mean_of - (x[i] - m) * r * part);
+    store(d, dz + first, column, width);
+    if (!dy) continue;
+    drop_out(drop, row, width, tile, d);
+    store(d, dy + first, column, width);
+  }
+}
+
+/// What a warp sums: the rows of chunk `chunk` of a tile. Sums go to partial [chunks, kinds, width].
+#define EACH_CHUNK(rows, width, chunks)                         \
+  const i64 tiles = tiles_of(width), number = own_warp();       \
+  const i64 chunk = number / tiles, tile = number % tiles;      \
+  const i64 column = tile * tile_width + own_lane() * per_lane; \
+  if (chunk >= chunks) return;                                  \
+  const i64 begin = rows * chunk / chunks, end = rows * (chunk + 1) / chunks;
+
+/// Sums of columns for the gradients of gamma, of beta, and of the bias under dy [rows, width], which may be null.
+extern "C" __global__ void norm_sums(i64 rows, i64 width, i64 chunks, const T* dout, const T* z, const float* mean,
+                                     const float* rstd, const T* dy, float* partial) {
+  EACH_CHUNK(rows, width, chunks)
+  float d[per_lane], x[per_lane], of_gamma[per_lane] = {}, of_beta[per_lane] = {}, of_bias[per_lane] = {};
+  for (i64 row = begin; row < end; ++row) {
+    load(dout + row * width, column, width, d);
+    load(z + row * width, column, width, x);
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) {
+      of_gamma[i] += d[i] * (x[i] - mean[row]) * rstd[row];
+      of_beta[i] += d[i];
+    }
+    if (!dy) continue;
+    load(dy + row * width, column, width, d);
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) of_bias[i] += d[i];
+  }
+  float* sums = partial + chunk * 3 * width;
+  store(of_gamma, sums, column, width);
+  store(of_beta, sums + width, column, width);
+  store(of_bias, sums + 2 * width, column, width);
+}
+
+/// Sums of the columns of x.
+extern "C" __global__ void column_sums(i64 rows, i64 width, i64 chunks, const T* x, float* partial) {
+  EACH_CHUNK(rows, width, chunks)
+  float v[per_lane], sums[per_lane] = {};
+  for (i64 row = begin; row < end; ++row) {
+    load(x + row * width, column, width, v);
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) sums[i] += v[i];
+  }
+  store(sums, partial + chunk * width, column, width);
+}
+
+/// Adds the sums of all chunks, partial [chunks, kinds, width], to targets [width], of which any may be null.
+extern "C" __global__ void add_sums(i64 width, i64 chunks, i64 kinds, const float* partial, float* first, float* second,
+                                    float* third) {
+  const i64 number = own_warp() * lanes + own_lane(), kind = number / width, column = number % width;
+  float* target = kind == 0 ? first : kind == 1 ? second : third;
+  if (kind >= kinds || !target) return;
+  float sum = 0;
+#pragma unroll 16
+  for (i64 chunk = 0; chunk < chunks; ++chunk) sum += partial[(chunk * kinds + kind) * width + column];
+  target[column] += sum;
+}
+
+/// The activations of kernels::Activation, by their numbers.
+enum Activation { gelu, gelu_tanh, relu, silu };
+
+__device__ inline float activated(int activation, float u) {
+  switch (activation) {
+    case gelu:
+      return 0.5f * u * (1.0f + erff(u * 0.70710678f));
+    case gelu_tanh:
+      return 0.5f * u * (1.0f + tanhf(0.79788456f * (u + 0.044715f * u * u * u)));
+    case relu:
+      return u > 0 ? u : 0.0f;
+    default:
+      return u / (1.0f + expf(-u));
+  }
+}
+__device__ inline float slope(int activation, float u) {
+  switch (activation) {
+    case gelu:
+      return 0.5f * (1.0f + erff(u * 0.70710678f)) + u * 0.39894228f * expf(-0.5f * u * u);
+    case gelu_tanh: {
+      const float t = tanhf(0.79788456f * (u + 0.044715f * u * u * u));
+      return 0.5f * (1.0f + t) + 0.5f * u * (1.0f - t * t) * 0.79788456f * (1.0f + 0.134145f * u * u);
+    }
+    case relu:
+      return u > 0 ? 1.0f : 0.0f;
+    default: {
+      const float s = 1.0f / (1.0f + expf(-u));
+      return s * (1.0f + u * (1.0f - s));
+    }
+  }
+}
+
+/// out = dropout(activation(u)).
+extern "C" __global__ void activation_forward(i64 rows, i64 width, int activation, const T* u, Dropout drop, T* out) {
+  EACH_TILE(rows, width)
+  float v[per_lane];
+  load(u + first, column, width, v);
+#pragma unroll
+  for (int i = 0; i < per_lane; ++i) v[i] = activated(activation, v[i]);
+  drop_out(drop, row, width, tile, v);
+  store(v, out + first, column, width);
+}
+
+/// du, the gradient of u from that of out, and the sums of its columns.
+extern "C" __global__ void activation_backward(i64 rows, i64 width, i64 chunks, int activation, const T* u,
+                                               const T* dout, Dropout drop, T* du, float* partial) {
+  EACH_CHUNK(rows, width, chunks)
+  float d[per_lane], v[per_lane], sums[per_lane] = {};
+  for (i64 row = begin; row < end; ++row) {
+    load(dout + row * width, column, width, d);
+    drop_out(drop, row, width, tile, d);
+    load(u + row * width, column, width, v);
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) {
+      d[i] *= slope(activation, v[i]);
+      sums[i] += d[i];
+    }
+    store(d, du + row * width, column, width);
+  }
+  store(sums, partial + chunk * width, column, width);
+}
+
+/// As kernels::Rotation: the first `rotated` columns of y are turned by the angles of their position, heads of
+/// `head_width` columns; the others are copied. A thread an element, in pairs.
+extern "C" __global__ void rotate(i64 rows, i64 width, i64 rotated, i64 head_width, i64 length, const float* table,
+                                  const T* x, int inverse, T* out) {
+  const i64 number = own_warp() * lanes + own_lane(), row = number / (width / 2), pair = number % (width / 2);
+  if (row >= rows) return;
+  const i64 half = head_width / 2, head = pair / half, i = pair % half, at = row * width + head * head_width + i;
+  const float u = wide(x[at]), v = wide(x[at + half]);
+  if (head * head_width >= rotated) {
+    narrow(u, out[at]);
+    narrow(v, out[at + half]);
+    return;
+  }
+  const float* angles = table + row % length * head_width;
+  const float cosine = angles[i], sine = inverse ? -angles[half + i] : angles[half + i];
+  narrow(u * cosine - v * sine, out[at]);
+  narrow(v * cosine + u * sine, out[at + half]);
+}
+
+/// The losses of rows of logits [rows, width] and what their gradient needs; a warp a row. bias and weights may be
+/// null.
+extern "C" __global__ void cross_entropy_forward(i64 rows, i64 width, const T* logits, const float* bias,
+                                                 const i64* labels, const float* weights, float smoothing,
+                                                 float z_weight, float* loss, float* lse, int* correct) {
+  const i64 row = own_warp(), tiles = tiles_of(width);
+  if (row >= rows) return;
+  const T* own = logits + row * width;
+  float v[per_lane], more[per_lane], peak = -1e30f, total = 0, all = 0;
+  for (i64 tile = 0; tile < tiles; ++tile) {
+    const i64 column = tile * tile_width + own_lane() * per_lane;
+    load(own, column, width, v);
+    if (bias) {
+      load(bias, column, width, more);
+#pragma unroll
+      for (int i = 0; i < per_lane; ++i) v[i] += more[i];
+    }
+    float largest = peak;
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i)
+      if (column + i < width) {
+        largest = v[i] > largest ? v[i] : largest;
+        all += v[i];
+      }
+    total *= expf(peak - largest);
+    peak = largest;
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) total += column + i < width ? expf(v[i] - peak) : 0.0f;
+  }
+#pragma unroll
+  for (int distance = lanes / 2; distance > 0; distance /= 2) {
+    const float other = __shfl_xor_sync(0xFFFFFFFFu, peak, distance);
+    const float more_total = __shfl_xor_sync(0xFFFFFFFFu, total, distance);
+    const float largest = other > peak ? other : peak;
+    total = total * expf(peak - largest) + more_total * expf(other - largest);
+    peak = largest;
+  }
+  all = over_lanes(all);
+  if (own_lane() != 0) return;
+  const float log_sum = peak + logf(total), score = wide(own[labels[row]]) + (bias ? bias[labels[row]] : 0.0f);
+  float own_loss = (1.0f - smoothing) * (log_sum - score) + z_weight * log_sum * log_sum;
+  if (smoothing > 0) own_loss += smoothing * (log_sum - all / (float)width);
+  loss[row] = weights ? own_loss * weights[row] : own_loss;
+  lse[row] = log_sum;
+  correct[row] = score >= peak;
+}
+
+/// Logits become their gradient, times *scale; the sums of its columns are that of the bias.
+extern "C" __global__ void cross_entropy_backward(i64 rows, i64 width, i64 chunks, T* logits, const float* bias,
+                                                  const i64* labels, const float* weights, const float* lse,
+                                                  float smoothing, float z_weight, const float* scale, float* partial) {
+  EACH_CHUNK(rows, width, chunks)
+  float v[per_lane], more[per_lane] = {}, sums[per_lane] = {};
+  if (bias) load(bias, column, width, more);
+  for (i64 row = begin; row < end; ++row) {
+    load(logits + row * width, column, width, v);
+    const float factor = weights ? *scale * weights[row] : *scale, all = 1.0f + 2.0f * z_weight * lse[row];
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) {
+      const float p = expf(v[i] + more[i] - lse[row]);
+      const float wanted = (labels[row] == column + i ? 1.0f - smoothing : 0.0f) + smoothing / (float)width;
+      v[i] = column + i < width ? factor * (all * p - wanted) : 0.0f;
+      sums[i] += v[i];
+    }
+    store(v, logits + row * width, column, width);
+  }
+  store(sums, partial + chunk * width, column, width);
+}
+
+/// As kernels::Adam.
+struct Adam {
+  float beta1, beta2, epsilon, rest1, rest2, correction1, correction2, grad_scale;
+};
+
+/// An update of ranges of the flat buffers, the gradients zeroed: warps take the tiles of all ranges in turn. *scale:
+/// of the gradients besides that of `adam`; 0: no update, and zeroed gradients.
+///   ranges  [count, 3]: the first tile, the first number and the end of each
+///   decay   [count]: weight decay, or 0
+extern "C" __global__ void adamw(i64 count, i64 tiles, const i64* ranges, const float* decay, Adam adam,
+                                 const float* scale, float rate, float* p, float* g, float* m, float* v, bf16* shadow) {
+  const i64 tile = own_warp();
+  if (tile >= tiles) return;
+  i64 low = 0, high = count;
+  while (high - low > 1) {
+    const i64 middle = (low + high) / 2;
+    if (ranges[3 * middle] <= tile)
+      low = middle;
+    else
+      high = middle;
+  }
+  const i64 at = ranges[3 * low + 1] + (tile - ranges[3 * low]) * tile_width + own_lane() * per_lane;
+  const i64 end = ranges[3 * low + 2];
+  float x[per_lane], d[per_lane], first[per_lane], second[per_lane];
+  load(g, at, end, d);
+  const float factor = scale ? adam.grad_scale * *scale : adam.grad_scale;
+  if (factor != 0) {
+    load(p, at, end, x);
+    load(m, at, end, first);
+    load(v, at, end, second);
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) {
+      const float gradient = d[i] * factor;
+      first[i] = adam.beta1 * first[i] + adam.rest1 * gradient;
+      second[i] = adam.beta2 * second[i] + adam.rest2 * gradient * gradient;
+      const float step = first[i] / adam.correction1 / (sqrtf(second[i] / adam.correction2) + adam.epsilon);
+      x[i] = x[i] * (1.0f - rate * decay[low]) - rate * step;
+    }
+    store(x, p, at, end);
+    store(first, m, at, end);
+    store(second, v, at, end);
+    if (shadow) store(x, shadow, at, end);
+  }
+#pragma unroll
+  for (int i = 0; i < per_lane; ++i) d[i] = 0;
+  store(d, g, at, end);
+}

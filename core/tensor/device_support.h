@@ -1,0 +1,63 @@
+#pragma once
+// Shared by the operators of a GPU: launches, products, sums of columns.
+#include <c10/core/DeviceGuard.h>
+
+#include "core/device/compiled.h"
+#include "core/tensor/device.h"
+#include "core/tensor/fused_support.h"
+
+namespace cloze::device {
+
+using fused::as_rows;
+using fused::grad_of;
+using fused::in_shape_of;
+using fused::keep;
+using fused::kept;
+using fused::kept_dropout;
+using fused::kernel_dropout;
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
+using torch::autograd::variable_list;
+
+constexpr int64_t tile_width = 256;  // of kernels.cu
+inline int64_t tiles_of(int64_t width) { return (width + tile_width - 1) / tile_width; }
+/// Parts of rows whose columns are summed by a warp each.
+inline int64_t chunks_of(int64_t rows) { return std::clamp<int64_t>(rows / 64, 1, 256); }
+
+/// What a kernel is given of a tensor or parameter; null: it is undefined.
+inline void* data(const Tensor& x) { return x.defined() ? x.data_ptr() : nullptr; }
+inline void* data(const Param& param) { return param.defined() ? param.value().data_ptr() : nullptr; }
+inline void* grad_data(const Param& param) { return param.defined() ? grad_of(param).data_ptr() : nullptr; }
+
+/// CUstream of a device; null: it has none.
+void* stream_of(at::Device device);
+
+/// Launches a kernel of the element type and the device of `like`.
+template <class... Arguments>
+void run(const Tensor& like, const char* kernel, int64_t warps, Arguments... arguments) {
+  const c10::DeviceGuard guard(like.device());
+  launch({.stream = stream_of(like.device()),
+          .bf16 = like.scalar_type() == at::kBFloat16,
+          .kernel = kernel,
+          .warps = warps},
+         arguments...);
+}
+
+/// rows w' + b, [R, N].
+Tensor multiplied(const Tensor& rows, const Param& w, const Param& b = {});
+/// The backward pass of rows w': grad(w) += dy' x; returns dy w.
+Tensor multiplied_backward(const Param& w, const Tensor& dy, const Tensor& x);
+/// grad(w) += dy' x, summed in fp32.
+void add_weight_gradient(const Param& w, const Tensor& dy, const Tensor& x);
+
+/// fp32 [chunks, kinds, width] for the sums of columns of `like`.
+Tensor partial_sums(const Tensor& like, int64_t chunks, int64_t kinds, int64_t width);
+/// Adds them over chunks to the gradients of up to three parameters, of which any may be undefined.
+void add_sums(const Tensor& partial, const Param& first, const Param& second = {}, const Param& third = {});
+/// grad(b) += column sums of dy [R, N]; b may be undefined.
+void add_bias_gradient(const Param& b, const Tensor& dy);
+
+/// x times dropout, [R, N].
+Tensor masked(const Tensor& rows, const kernels::Dropout& drop);
+
+}  // namespace cloze::device

@@ -1,0 +1,107 @@
+#include "core/kernels/kernels.h"
+#include "core/tensor/device.h"
+#include "core/tensor/plain.h"
+#include "tests/support/compare.h"
+#include "tests/support/fake_nvrtc/kernel_runs.h"
+
+using namespace cloze;
+
+TEST_CASE("every operator of a GPU equals its plain form, values and gradients", "[device]") {
+  const auto width = GENERATE(int64_t{30}, int64_t{64}, int64_t{264});
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  INFO("width " << width << ", " << c10::toString(type));
+  const int64_t rows = 70, out = 24;
+  const auto x = numbers({2, rows / 2, width}, 0.1), residual = numbers({2, rows / 2, out}, 0.2);
+  const auto w = param({out, width}, 0.4, 0.3), b = param({out}, 0.5), gamma = param({out}, 0.6, 0.3, 1),
+             beta = param({out}, 0.7);
+  const auto drop = GENERATE(Dropout{}, Dropout{.p = 0.2, .key = 99, .site = 4, .active = true});
+
+  compare([&](auto& in) { return device::linear(in[0], w, b); }, [&](auto& in) { return plain::linear(in[0], w, b); },
+          {x}, {w, b}, type);
+  compare([&](auto& in) { return device::dropout(in[0], drop); }, [&](auto& in) { return plain::dropout(in[0], drop); },
+          {x}, {}, type);
+  for (const auto act : {Activation::gelu, Activation::gelu_new, Activation::relu, Activation::silu, Activation::mish})
+    if (act != Activation::relu || type == at::kFloat)  // at its corner, rounding to bf16 moves a slope from 0 to 1
+      compare([&](auto& in) { return device::linear_activation(in[0], w, b, act, drop); },
+              [&](auto& in) { return plain::linear_activation(in[0], w, b, act, drop); }, {x}, {w, b}, type);
+  for (const bool centred : {true, false})
+    for (const bool has_beta : {true, false}) {
+      INFO("centred " << centred << " beta " << has_beta);
+      const NormParams norm{
+          .gamma = gamma, .beta = has_beta ? beta : Param(), .eps = has_beta ? 1e-12 : 1e-5, .centred = centred};
+      auto params = has_beta ? std::vector<Param>{gamma, beta} : std::vector<Param>{gamma};
+      compare([&](auto& in) { return device::layer_norm(in[0], norm); },
+              [&](auto& in) { return plain::layer_norm(in[0], norm); }, {residual}, params, type);
+      params.insert(params.end(), {w, b});
+      compare([&](auto& in) { return device::linear_dropout_add_norm(in[0], w, b, drop, in[1], norm); },
+              [&](auto& in) { return plain::linear_dropout_add_norm(in[0], w, b, drop, in[1], norm); }, {x, residual},
+              params, type);
+    }
+  const FirstLayer first{w, b, Activation::gelu, drop};
+  const auto second = param({width, out}, 0.8, 0.3), second_bias = param({width}, 0.9);
+  compare([&](auto& in) { return device::linear_dropout_add(in[0], second, second_bias, drop, in[0], &first); },
+          [&](auto& in) { return plain::linear_dropout_add(in[0], second, second_bias, drop, in[0], &first); }, {x},
+          {w, b, second, second_bias}, type);
+}
+
+TEST_CASE("the end of a sublayer is one product and one kernel", "[device]") {
+  static int kernels = 0;
+  fake_nvrtc::around_kernels().begin = [] { ++kernels; };
+  const Param w = param({24, 24}, 0.4), b = param({24}, 0.5), gamma = param({24}, 0.6);
+  kernels = 0;
+  device::linear_dropout_add_norm(numbers({5, 24}, 0.1), w, b, {.p = 0.1, .key = 1, .active = true},
+                                  numbers({5, 24}, 0.2), {.gamma = gamma});
+  CHECK(kernels == 1);
+  fake_nvrtc::around_kernels() = {};
+}
+
+TEST_CASE("rotations of a GPU equal those of the plain form", "[device]") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const auto x = numbers({2, 9, 20}, 0.1), angles = numbers({9, 4}, 0.3).cumsum(1);
+  const auto table = at::cat({angles.cos(), angles.sin()}, 1);
+  const auto w = param({3 * 16, 20}, 0.4, 0.3), b = param({3 * 16}, 0.5);
+  compare([&](auto& in) { return device::linear_rotary(in[0], w, b, table); },
+          [&](auto& in) { return plain::linear_rotary(in[0], w, b, table); }, {x}, {w, b}, type);
+}
+
+TEST_CASE("attention of a GPU equals the plain form under every mask", "[device]") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const auto real =
+      at::tensor(std::vector<int64_t>{1, 1, 1, 1, 0, 1, 1, 0, 0, 0}, at::kLong).view({2, 5}).to(at::kBool);
+  const auto biases = numbers({2, 9}, 0.7);
+  const auto context = GENERATE_COPY(AttentionContext{}, AttentionContext{.causal = true},
+                                     AttentionContext{.key_mask = real}, AttentionContext{.distance_bias = biases},
+                                     AttentionContext{.key_mask = real, .causal = true, .scale = 1});
+  const auto qkv = numbers({2, 5, 24}, 0.1), kv = numbers({2, 5, 16}, 0.2);
+  const auto b = param({24}, 0.5), b_q = param({8}, 0.6), b_kv = param({16}, 0.7);
+  compare([&](auto& in) { return device::self_attention(in[0], b, 2, context, {}); },
+          [&](auto& in) { return plain::self_attention(in[0], b, 2, context, {}); }, {qkv}, {b}, type);
+  compare([&](auto& in) { return device::cross_attention(in[0], b_q, in[1], b_kv, 2, context, {}); },
+          [&](auto& in) { return plain::cross_attention(in[0], b_q, in[1], b_kv, 2, context, {}); },
+          {numbers({2, 5, 8}, 0.3), kv}, {b_q, b_kv}, type);
+}
+
+TEST_CASE("losses of a GPU equal those of the plain form, with every option", "[device]") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const auto hidden = numbers({70, 12}, 0.1);
+  const auto table = param({300, 12}, 0.4, 0.8), bias = param({300}, 0.5);
+  const auto labels = at::arange(70, at::kLong).mul(17).remainder(300), weights = numbers({70}, 0.9).abs();
+  const auto shape =
+      GENERATE_COPY(LossOptions{}, LossOptions{.label_smoothing = 0.1, .z_loss = 1e-2, .weights = weights});
+  int64_t hits = 0, expected = 0;
+  compare([&](auto& in) { return device::token_cross_entropy(in[0], table, bias, labels, shape, &hits); },
+          [&](auto& in) { return plain::token_cross_entropy(in[0], table, bias, labels, shape, &expected); }, {hidden},
+          {table, bias}, type);
+  if (type == at::kFloat) CHECK(hits == expected);
+}
+
+TEST_CASE("embeddings of a GPU equal the plain form", "[device]") {
+  const auto ids = at::arange(14, at::kLong).remainder(5).view({2, 7}), types = ids.remainder(2);
+  const auto word = param({5, 24}, 0.1), position = param({9, 24}, 0.2), type = param({2, 24}, 0.3),
+             gamma = param({24}, 0.6, 0.3, 1), beta = param({24}, 0.7);
+  const Dropout drop{.p = 0.3, .key = 5, .site = 2, .active = true};
+  const EmbeddingTables tables{.word = word, .position = position, .type = type, .norm = {gamma, beta}, .scale = 2};
+  compare([&](auto&) { return device::embed({ids, types}, tables, drop); },
+          [&](auto&) { return plain::embed({ids, types}, tables, drop); }, {}, {word, position, type, gamma, beta},
+          at::kFloat);
+}
