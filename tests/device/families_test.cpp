@@ -1,0 +1,98 @@
+// Every family on the stand-in for a GPU, beside the processor.
+#include "tests/support/families.h"
+#include "tests/support/fake_cuda/counts.h"
+#include "tests/support/runs.h"
+
+using namespace cloze;
+
+namespace {
+
+/// What a step without a line of the log asks of the GPU.
+struct StepCounts {
+  int64_t operators, syncs;
+};
+
+/// At most, of each family of `every_family`: what was counted last. A change that needs fewer lowers them.
+const std::map<std::string, StepCounts> step_limits{
+    {"bert", {1300, 14}},     {"spanbert", {1352, 22}},   {"roberta", {1212, 8}},     {"albert", {507, 14}},
+    {"electra", {2498, 17}},  {"distilbert", {1206, 8}},  {"longformer", {2027, 12}}, {"bigbird", {1662, 10}},
+    {"performer", {1118, 8}}, {"linformer", {1264, 8}},   {"distances", {1260, 8}},   {"alibi", {1232, 9}},
+    {"keyed", {1243, 8}},     {"modernbert", {1161, 8}},  {"gpt2", {1149, 7}},        {"gpt2-rotary", {1190, 7}},
+    {"t5", {3418, 10}},       {"t5-untied", {3432, 10}},  {"bart", {2407, 8}},        {"mbart", {2419, 8}},
+    {"pegasus", {2327, 7}},   {"transformer", {2355, 8}}, {"xlnet", {2289, 10}},      {"lstm", {1801, 7}},
+};
+
+/// Three steps whose log has a line of the first alone.
+RunConfig gpu_base(const TempDir& dir) {
+  auto base = tiny_run(dir, 3);
+  base.checkpoint.log_every = 100;
+  base.schedule.warmup = 0;
+  std::get<AdamW>(base.optimizer.rule).epsilon = 1e-3;  // gradients that are zero up to rounding must not make steps
+  base.optimizer.learning_rate = 1e-3;
+  return base;
+}
+
+/// The counts of one of the last two steps of a run of three.
+StepCounts counts_of_step(RunConfig config, const std::string& run) {
+  fake_cuda::reset_counts();
+  pretrain(config, {.run = run});
+  const auto three = fake_cuda::counts();
+  CHECK(three.mixed == fake_cuda::CountsByName{});
+  config.train.budget.steps = 1;
+  fake_cuda::reset_counts();
+  pretrain(config, {.run = run + "-one"});
+  const auto one = fake_cuda::counts();
+  return {(fake_cuda::total(three.operators) - fake_cuda::total(one.operators)) / 2,
+          (fake_cuda::total(three.syncs) - fake_cuda::total(one.syncs)) / 2};
+}
+
+/// Holds the losses of a run, in training and held-out, and its gradient norms to those of another.
+void check_metrics(const std::string& run, const std::string& expected, double loss_error, double norm_error) {
+  const auto rows = metrics(run), wanted = metrics(expected);
+  REQUIRE(rows.size() == wanted.size());
+  const auto check = [&](size_t row, const char* key, double error) {
+    if (!wanted[row].contains(key)) return 0;
+    CHECK(rows[row].at(key).get<double>() == Approx(wanted[row].at(key).get<double>()).epsilon(error));
+    return 1;
+  };
+  int checked = 0;
+  for (size_t row = 0; row < wanted.size(); ++row)
+    checked +=
+        check(row, "loss", loss_error) + check(row, "held_out_loss", loss_error) + check(row, "grad_norm", norm_error);
+  CHECK(checked >= 3);
+}
+
+}  // namespace
+
+TEST_CASE("every family has the losses of the CPU on a GPU, whose operators and waits are bounded", "[device]") {
+  TempDir dir;
+  auto base = gpu_base(dir);
+  base.train.precision = Precision::fp32;
+  const auto marked = prepare_marked(dir);
+  for (const auto& family : every_family()) {
+    INFO(family.name);
+    auto config = run_of(family, base, marked);
+    const auto on_cpu = dir / (family.name + "-cpu"), on_gpu = dir / (family.name + "-gpu");
+    pretrain(config, {.run = on_cpu});
+    config.train.device = "cuda";
+    const auto counted = counts_of_step(config, on_gpu);
+    check_metrics(on_gpu, on_cpu, 1e-5, 1e-4);
+    CHECK(counted.operators <= step_limits.at(family.name).operators);
+    CHECK(counted.syncs <= step_limits.at(family.name).syncs);
+  }
+}
+
+TEST_CASE("every family has the losses of the CPU on a GPU in bf16", "[device]") {
+  TempDir dir;
+  auto base = gpu_base(dir);
+  base.train.precision = Precision::bf16;
+  const auto marked = prepare_marked(dir);
+  for (const auto& family : every_family()) {
+    INFO(family.name);
+    auto config = run_of(family, base, marked);
+    pretrain(config, {.run = dir / (family.name + "-cpu")});
+    config.train.device = "cuda";
+    pretrain(config, {.run = dir / (family.name + "-gpu")});
+    check_metrics(dir / (family.name + "-gpu"), dir / (family.name + "-cpu"), 5e-3, 0.1);
+  }
+}
