@@ -18,6 +18,7 @@ namespace optimizers {
 struct Step;
 struct Target;
 struct Buffers;
+struct DeviceBuffers;
 }  // namespace optimizers
 
 /// A matrix as published code stores it; a vector is one row.

@@ -8,6 +8,7 @@
 
 #include "core/interrupt.h"
 #include "core/stopwatch.h"
+#include "core/tensor/ops.h"
 #include "run/device.h"
 #include "optimizers/optimizer.h"
 #include "train/shares.h"
@@ -77,6 +78,7 @@ struct Stepper::Impl {
         optimizer(config.optimizer, flat) {
     network.backbone->set_gradient_checkpointing(config.train.gradient_checkpointing);
     flat.use_bf16(bf16);
+    set_exact_masks(config.train.dropout_masks == DropoutMasks::exact);
     if (config.train.ema_decay > 0 && group.is_first()) average.emplace(config.train.ema_decay, flat);
     if (const auto* model = as<TwoStreamConfig>(config.model); model && model->carries_mems()) {
       layers = static_cast<size_t>(model->num_hidden_layers);

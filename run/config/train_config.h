@@ -52,6 +52,13 @@ constexpr auto choices(Precision) {
                            "bf16 units, else fp32"}};
 }
 
+enum class DropoutMasks { fast, exact };
+constexpr auto choices(DropoutMasks) {
+  return std::array{Choice{DropoutMasks::fast, "fast",
+                           "on a GPU, those of attention are drawn by LibTorch's kernel, which keeps no scores"},
+                    Choice{DropoutMasks::exact, "exact", "all are the bits that a CPU draws"}};
+}
+
 /// A phase of training with steps of another shape, which the budget spans as it spans those before. Sources: Devlin et
 /// al. 2019, appendix A.2 (rows of 512 tokens in the last tenth of the steps); ltgoslo/gpt-bert,
 /// pretraining/train_10m.py, load_datasets.
@@ -134,6 +141,7 @@ struct TrainConfig {
   Precision precision = Precision::bf16;
   bool gradient_checkpointing = false;
   std::string device = "cpu";
+  DropoutMasks dropout_masks = DropoutMasks::fast;
   int64_t threads = 0;
   int64_t workers = 1;
   int64_t seed = 1;
@@ -161,6 +169,7 @@ void describe(V& v, TrainConfig& c) {
   v("gradient_checkpointing", c.gradient_checkpointing,
     "each block is recomputed in the backward pass, which saves memory");
   v("device", c.device, "cpu, cuda or cuda:N; GPUs are experimental: docs/gpu.md says what was checked");
+  v("dropout_masks", c.dropout_masks, "the masks of dropout on a GPU; a CPU draws exact ones");
   v("threads", c.threads, "compute threads; 0 = one per core", in_range(0, 1 << 12));
   v("workers", c.workers, "threads that prepare batches in the background", in_range(1, 64));
   v("seed", c.seed, "seed of every random stream", at_least(0));

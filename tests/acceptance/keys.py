@@ -120,7 +120,8 @@ SAME_BITS = "changes time or memory, and no bit"
 NONE = {
     "model.pad_token_id": TOKENIZER, "model.bos_token_id": TOKENIZER, "model.eos_token_id": TOKENIZER,
     "train.gradient_checkpointing": SAME_BITS, "train.threads": SAME_BITS, "train.workers": SAME_BITS,
-    "train.device": "needs a GPU", "train.precision": "is fp32 where a processor has no units for bf16",
+    "train.device": "needs a GPU", "train.dropout_masks": "needs a GPU",
+    "train.precision": "is fp32 where a processor has no units for bf16",
     "train.on_nonfinite": "counts where a loss is not finite", "model.decoder_start_token_id": TOKENIZER,
     "task.task": "is a name", "task.data.header": "is of tables", "task.data.label_separator": "is of cells of tables",
     "finetune model.initializer_range": "is of the heads of Hugging Face's classes",

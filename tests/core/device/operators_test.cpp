@@ -46,7 +46,7 @@ TEST_CASE("every operator of a GPU equals its plain form, values and gradients",
 
 TEST_CASE("the end of a sublayer is one product and one kernel", "[device]") {
   static int kernels = 0;
-  fake_nvrtc::around_kernels().begin = [] { ++kernels; };
+  fake_nvrtc::around_kernels().begin = [](const char*) { ++kernels; };
   const Param w = param({24, 24}, 0.4), b = param({24}, 0.5), gamma = param({24}, 0.6);
   kernels = 0;
   device::linear_dropout_add_norm(numbers({5, 24}, 0.1), w, b, {.p = 0.1, .key = 1, .active = true},

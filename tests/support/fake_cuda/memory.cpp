@@ -8,6 +8,7 @@
 #include <map>
 
 #include "tests/support/fake_cuda/record.h"
+#include "tests/support/fake_nvrtc/kernel_runs.h"
 
 namespace fake_cuda {
 
@@ -131,5 +132,30 @@ OpenMemory::~OpenMemory() {
   auto& region = regions().at(begin_);
   if (--region.open == 0) mprotect(begin_, region.bytes, PROT_NONE);
 }
+
+namespace {
+
+void protect_all(int protection) {
+  for (const auto& [data, region] : regions())
+    if (region.open == 0) mprotect(data, region.bytes, protection);
+}
+
+/// A kernel reads and writes all memory of the device.
+[[maybe_unused]] const bool kernels_run = [] {
+  fake_nvrtc::around_kernels() = {.begin =
+                                      [](const char* kernel) {
+                                        device_mutex().lock();
+                                        count_kernel(kernel);
+                                        protect_all(PROT_READ | PROT_WRITE);
+                                      },
+                                  .end =
+                                      [] {
+                                        protect_all(PROT_NONE);
+                                        device_mutex().unlock();
+                                      }};
+  return true;
+}();
+
+}  // namespace
 
 }  // namespace fake_cuda

@@ -37,6 +37,8 @@ OperatorScope::OperatorScope(const std::string& name) : lock_(device_mutex()) {
 }
 OperatorScope::~OperatorScope() { --depth; }
 
+void count_kernel(const std::string& name) { const OperatorScope counted(name); }
+
 void count_sync(const std::string& cause) {
   const std::lock_guard lock(device_mutex());
   if (depth == 0) ++all.syncs[cause];

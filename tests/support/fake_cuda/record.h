@@ -25,6 +25,8 @@ class OperatorScope {
   std::lock_guard<std::recursive_mutex> lock_;
 };
 
+/// A kernel that is launched by itself, counted among the operators.
+void count_kernel(const std::string& name);
 /// The host waits for the device.
 void count_sync(const std::string& cause);
 /// Tensors of both devices are arguments of an operator. Numbers in a tensor without axes are no such tensor.

@@ -4,7 +4,7 @@
 namespace fake_nvrtc {
 
 struct Around {
-  void (*begin)() = nullptr;
+  void (*begin)(const char* kernel) = nullptr;
   void (*end)() = nullptr;
 };
 /// Of this process; empty at first.

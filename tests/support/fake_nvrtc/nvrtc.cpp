@@ -29,6 +29,12 @@ std::string content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+/// What a module has of a kernel.
+struct Kernel {
+  std::string name;
+  void (*call)(unsigned blocks, unsigned threads, void** arguments);
+};
+
 /// The text with a caller of each of its kernels by the addresses of its arguments.
 std::string with_callers(const std::string& text) {
   std::string all = text;
@@ -120,14 +126,18 @@ int cuModuleLoadData(void** module, const void* image) {
   return *module ? 0 : 200;
 }
 int cuModuleGetFunction(void** function, void* module, const char* name) {
-  *function = dlsym(module, ("call_" + std::string(name)).c_str());
-  return *function ? 0 : 500;
+  const auto caller = "call_" + std::string(name);
+  auto* call = reinterpret_cast<decltype(Kernel::call)>(dlsym(module, caller.c_str()));
+  if (!call) return 500;
+  *function = new Kernel{name, call};
+  return 0;
 }
 int cuLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned, unsigned,
                    void*, void** arguments, void**) {
+  const auto& kernel = *static_cast<const Kernel*>(function);
   const auto& around = fake_nvrtc::around_kernels();
-  if (around.begin) around.begin();
-  reinterpret_cast<void (*)(unsigned, unsigned, void**)>(function)(blocks, threads, arguments);
+  if (around.begin) around.begin(kernel.name.c_str());
+  kernel.call(blocks, threads, arguments);
   if (around.end) around.end();
   return 0;
 }
