@@ -9,7 +9,7 @@ PACKAGES="build-essential cmake ninja-build pkg-config python3 python3-venv libs
 TORCH_VERSION=2.13.0
 CLANG_FORMAT_VERSION=23.1.5
 ARROW_VERSION=26.0.1
-PEERS="transformers==5.23.0 tokenizers==0.23.3 safetensors==0.8.0 sentencepiece==0.2.3 protobuf==7.36.2"
+PEERS="transformers==5.23.0 tokenizers==0.23.3 safetensors==0.8.0 sentencepiece==0.2.3 protobuf==7.36.2 nvidia-cuda-nvrtc==13.0.88"
 SANITIZE=${SANITIZE:-}
 BUILD=build${SANITIZE:+-${SANITIZE/,/-}}   # commas separate options of the linker
 
@@ -140,7 +140,7 @@ find_formatter() {
 find_peers() {
   local venv=build/peers libtorch
   [ "$(cat "$venv/installed" 2>/dev/null)" = "$PEERS" ] && return
-  say "installing ${PEERS%% *} and what it needs for the tests beside it (about 120 MB)"
+  say "installing ${PEERS%% *} and what it needs for the tests beside it (about 210 MB)"
   rm -rf "$venv"
   python3 -m venv "$venv" || die "python3 -m venv failed; install python3-venv"
   libtorch=$(echo "$PWD"/build/venv/lib/python3*/site-packages)

@@ -35,18 +35,25 @@ std::string cuda_folder() {
   return found;
 }
 
+/// The first of the libraries that a pattern of paths names, or null.
+void* open_first(const std::string& pattern) {
+  glob_t matches{};
+  void* library = nullptr;
+  if (glob(pattern.c_str(), 0, nullptr, &matches) == 0) library = dlopen(matches.gl_pathv[0], RTLD_NOW | RTLD_GLOBAL);
+  globfree(&matches);
+  return library;
+}
+
 /// NVRTC: where the loader finds it, or among the packages that PyTorch's wheel comes with.
 void* open_nvrtc() {
   for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"})
     if (void* library = dlopen(name, RTLD_NOW | RTLD_GLOBAL)) return library;
-  void* library = nullptr;
-  for (const char* place : {"/../../nvidia/*/lib/libnvrtc.so.[0-9]*", "/libnvrtc*.so*"}) {
-    glob_t matches{};
-    if (!library && glob((cuda_folder() + place).c_str(), 0, nullptr, &matches) == 0)
-      library = dlopen(matches.gl_pathv[0], RTLD_NOW | RTLD_GLOBAL);
-    globfree(&matches);
+  for (const char* place : {"/../../nvidia/*/lib/", "/"}) {
+    const auto folder = cuda_folder() + place;
+    open_first(folder + "libnvrtc-builtins*.so*");  // which NVRTC asks the loader for, by its name alone
+    if (void* library = open_first(folder + "libnvrtc.so.[0-9]*")) return library;
   }
-  return library;
+  return nullptr;
 }
 
 /// A C function of the driver or of NVRTC; those of a library that is loaded for the whole process come first.

@@ -111,7 +111,7 @@ void emulate(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, v
     return std::tuple<Parameters...>(*static_cast<Parameters*>(arguments[I])...);
   }(std::index_sequence_for<Parameters...>{});
   auto bound = [&] { std::apply(kernel, values); };
-  Warp warp;
+  static thread_local Warp warp;  // whose stacks are used again
   warp.run = [](void* f) { (*static_cast<decltype(bound)*>(f))(); };
   warp.argument = &bound;
   current = &warp;
@@ -119,6 +119,7 @@ void emulate(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, v
   for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
     for (threadIdxOfWarp.x = 0; threadIdxOfWarp.x < threads; threadIdxOfWarp.x += lanes) {
       for (auto& lane : warp.all) lane.begun = lane.done = false;
+      for (auto& count : warp.exchanges) count = 0;
       while (!warp.all[0].done)
         for (int lane = 0; lane < lanes; ++lane)
           if (!warp.all[lane].done) resume(warp, lane);
