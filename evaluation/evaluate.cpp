@@ -52,7 +52,7 @@ struct LossSums {
     held_out.name = part.name;
     held_out.of_rewrite = part.of_rewrite;
     held_out.weight = part.weight;
-    if (part.has_accuracy) held_out.accuracy = held_out.accuracy.value_or(0) + static_cast<double>(part.correct);
+    if (part.has_accuracy) held_out.accuracy = held_out.accuracy.value_or(0) + static_cast<double>(part.correct());
     held_out.count += part.count;
     weight += part.total_weight();
     held_out.sequences.resize(static_cast<size_t>(sequences), SequenceLoss{.document = no_document});
@@ -62,7 +62,7 @@ struct LossSums {
       sequence.bytes = label_bytes(store, rows[i]);
     }
     if (part.single.loss.defined()) add_predictions(held_out.sequences, first, part);
-    add(part.binary);
+    add(part.binary());
   }
 
   /// Adds the sums of batches of other sequences.

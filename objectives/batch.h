@@ -81,18 +81,29 @@ struct LossPart {
   std::string name;         ///< `mlm`, `nsp`, `sop`, `rtd`, `generator`
   bool of_rewrite = false;  ///< of the network that changed the batch, as a generator does
   double weight = 1;
-  Tensor sum{};                          ///< fp32 [], summed over `count`, each times its weight
-  int64_t count = 0;                     ///< predictions
-  Tensor weights{};                      ///< fp32 [N], of each prediction; undefined: ones
-  int64_t correct = 0;                   ///< predictions whose argmax is the label
-  bool has_accuracy = true;              ///< false: of values, which are neither right nor wrong
-  std::optional<BinaryCounts> binary{};  ///< of nsp, sop, rtd
-  Predictions single{};                  ///< without gradients only
+  Tensor sum{};       ///< fp32 [], summed over `count`, each times its weight
+  int64_t count = 0;  ///< predictions
+  Tensor weights{};   ///< fp32 [N], of each prediction; undefined: ones
+  /// int64 on the device: [], the predictions whose argmax is the label; of nsp, sop and rtd [4], these and the three
+  /// of BinaryCounts; undefined: 0
+  Tensor counts{};
+  bool has_accuracy = true;  ///< false: of values, which are neither right nor wrong
+  bool detects = false;      ///< BinaryCounts::detects
+  Predictions single{};      ///< without gradients only
 
   /// What the sum is divided by: the sum of the weights.
   double total_weight() const {
     return weights.defined() ? weights.sum(at::kDouble).item<double>() : static_cast<double>(count);
   }
+  /// From `counts`, for which a device is waited for.
+  int64_t correct() const;
+  std::optional<BinaryCounts> binary() const;
 };
+
+/// LossPart::counts.
+Tensor counts_of(int64_t correct, const std::optional<BinaryCounts>& binary = {});
+/// Brings what a step reads of its losses to the host by one copy: `sum`, which is a double then, `weights` and
+/// `counts`.
+void to_host(std::vector<std::vector<LossPart>>& losses);
 
 }  // namespace cloze

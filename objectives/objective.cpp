@@ -15,13 +15,13 @@ void fill_by_tokens(LossPart& part, const Tensor& hidden, const Param& table, co
   if (at::GradMode::is_enabled()) {
     auto weighted = shape;
     weighted.weights = part.weights;
-    part.sum = token_cross_entropy(hidden, table, bias, labels, weighted, &part.correct, draw);
+    part.sum = token_cross_entropy(hidden, table, bias, labels, weighted, &part.counts, draw);
     return;
   }
   const auto scores = token_scores(hidden, table, bias, labels, draw);
   const auto losses = part.weights.defined() ? scores.loss * part.weights : scores.loss;
   part.sum = losses.sum(at::kDouble).to(at::kFloat);
-  part.correct = scores.correct.sum().item<int64_t>();
+  part.counts = scores.correct.sum();
   part.single = individual(scores.loss, flat);
 }
 
@@ -29,10 +29,7 @@ void fill_by_answers(LossPart& part, const Tensor& losses, const Tensor& predict
                      const FlatIndices& flat) {
   const auto predicted = predictions.ne(0), truth = labels.ne(0);
   part.sum = losses.sum();
-  part.correct = predicted.eq(truth).sum().item<int64_t>();
-  part.binary = BinaryCounts{.positives = truth.sum().item<int64_t>(),
-                             .predicted = predicted.sum().item<int64_t>(),
-                             .true_positives = predicted.logical_and(truth).sum().item<int64_t>()};
+  part.counts = at::stack({predicted.eq(truth), truth, predicted, predicted.logical_and(truth)}).sum(1);
   if (!at::GradMode::is_enabled()) part.single = individual(losses, flat);
 }
 

@@ -17,9 +17,9 @@ LinePart line_part(const LossPart& part) {
           .sum = part.sum.item<double>(),
           .total = part.total_weight(),
           .count = part.count,
-          .correct = part.correct,
+          .correct = part.correct(),
           .has_accuracy = part.has_accuracy,
-          .binary = part.binary};
+          .binary = part.binary()};
 }
 
 LossPart loss_part(const LinePart& part) {
@@ -28,9 +28,9 @@ LossPart loss_part(const LinePart& part) {
           .sum = at::scalar_tensor(part.sum, at::kDouble),
           .count = part.count,
           .weights = at::full({1}, part.total, at::kDouble),
-          .correct = part.correct,
+          .counts = counts_of(part.correct, part.binary),
           .has_accuracy = part.has_accuracy,
-          .binary = part.binary};
+          .detects = part.binary && part.binary->detects};
 }
 
 }  // namespace

@@ -51,8 +51,7 @@ void add(std::vector<LossPart>& sums, std::vector<LossPart> parts) {
     sums[k].sum += parts[k].sum;
     sums[k].count += parts[k].count;
     if (parts[k].weights.defined()) sums[k].weights = at::cat({sums[k].weights, parts[k].weights});
-    sums[k].correct += parts[k].correct;
-    if (parts[k].binary) *sums[k].binary += *parts[k].binary;
+    if (parts[k].counts.defined()) sums[k].counts += parts[k].counts;
   }
 }
 
@@ -159,7 +158,7 @@ struct Stepper::Impl {
     drop_frozen_gradients();
     if (layers > 0) mems[micro] = std::move(new_mems);
     ledger.backward += seconds_since(middle);
-    for (auto& part : losses) part.sum = part.sum.detach().to(at::kCPU).to(at::kDouble);
+    for (auto& part : losses) part.sum = part.sum.detach();
     return losses;
   }
 
@@ -299,6 +298,7 @@ Stepper::Result Stepper::step(const OwnBatches& batches, int64_t number, double 
                         .may_stop = is_alone && !prepared,
                         .ledger = ledger};
     in.shares.sum_gradients([&](int64_t part) { in.pass_part(passes, part); });
+    to_host(passes.losses);
     for (auto& losses : exchange_losses(in.processes, passes.losses)) add(result.parts, std::move(losses));
   } catch (const Interrupted&) {
     in.flat.grads.zero_();

@@ -26,6 +26,6 @@ Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, c
                        const AttentionContext& context, const Dropout& drop);
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropout& drop);
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
-                           const LossOptions& shape, int64_t* correct, TokenDraw* draw = nullptr);
+                           const LossOptions& shape, Tensor* correct, TokenDraw* draw = nullptr);
 
 }  // namespace cloze::device

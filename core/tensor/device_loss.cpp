@@ -8,7 +8,7 @@ namespace {
 /// The logits are kept for the backward pass, which overwrites them with their gradient.
 struct DeviceCrossEntropy : Function<DeviceCrossEntropy> {
   static Tensor forward(AutogradContext* context, const Tensor& hidden, const Tensor&, const Param& table,
-                        const Param& bias, const Tensor& labels, const LossOptions& shape, int64_t* correct) {
+                        const Param& bias, const Tensor& labels, const LossOptions& shape, Tensor* correct) {
     const auto rows = as_rows(hidden), wanted = labels.contiguous(), logits = multiplied(rows, table);
     const auto weights = shape.weights.defined() ? shape.weights.contiguous() : Tensor();
     const int64_t count = logits.size(0), width = logits.size(1);
@@ -16,7 +16,7 @@ struct DeviceCrossEntropy : Function<DeviceCrossEntropy> {
     const auto hits = at::empty({count}, rows.options().dtype(at::kInt));
     run(logits, "cross_entropy_forward", count, count, width, data(logits), data(bias), data(wanted), data(weights),
         static_cast<float>(shape.label_smoothing), static_cast<float>(shape.z_loss), data(loss), data(lse), data(hits));
-    if (correct) *correct = hits.sum().item<int64_t>();
+    if (correct) *correct = hits.sum();
     context->save_for_backward({rows, wanted, logits, lse, weights});
     keep(context, "table", table);
     keep(context, "bias", bias);
@@ -42,7 +42,7 @@ struct DeviceCrossEntropy : Function<DeviceCrossEntropy> {
 }  // namespace
 
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
-                           const LossOptions& shape, int64_t* correct, TokenDraw* draw) {
+                           const LossOptions& shape, Tensor* correct, TokenDraw* draw) {
   if (draw) draw->drawn = plain::draw_tokens(hidden.detach(), table, bias, *draw);
   return DeviceCrossEntropy::apply(hidden, table.value(), table, bias, labels, shape, correct);
 }

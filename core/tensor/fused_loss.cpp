@@ -61,7 +61,7 @@ Tensor drawn_from(const std::vector<Tensor>& logits, const Param& bias, const To
 /// which overwrites them with their gradient.
 struct CrossEntropyFunction : Function<CrossEntropyFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& hidden, const Tensor&, const Param& table,
-                        const Param& bias, const Tensor& labels, const LossOptions& shape, int64_t* correct,
+                        const Param& bias, const Tensor& labels, const LossOptions& shape, Tensor* correct,
                         TokenDraw* draw) {
     const auto rows = as_rows(hidden), wanted = labels.contiguous(), weight = table.compute();
     const int64_t n = rows.size(0), width = weight.size(0);
@@ -83,7 +83,7 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
       });
     });
     if (draw) draw->drawn = drawn_from(logits, bias, *draw);
-    if (correct) *correct = score.ge(peak).sum().item<int64_t>();
+    if (correct) *correct = score.ge(peak).sum();
     const auto lse = peak + total.log_();
     auto loss = lse - score;
     if (all.defined()) loss = loss.mul_(1 - shape.label_smoothing).add_(lse - all.div_(width), shape.label_smoothing);
@@ -177,7 +177,7 @@ Tensor token_log_probabilities(const Tensor& hidden, const Param& table, const P
 }
 
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
-                           const LossOptions& shape, int64_t* correct, TokenDraw* draw) {
+                           const LossOptions& shape, Tensor* correct, TokenDraw* draw) {
   return CrossEntropyFunction::apply(hidden, table.value(), table, bias, labels, shape, correct, draw);
 }
 

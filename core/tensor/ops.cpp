@@ -161,7 +161,7 @@ Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& dr
 }
 
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
-                           const LossOptions& shape, int64_t* correct, TokenDraw* draw) {
+                           const LossOptions& shape, Tensor* correct, TokenDraw* draw) {
   if (!use_fused(hidden))
     return form_for(hidden, fused::token_cross_entropy, device::token_cross_entropy, plain::token_cross_entropy)(
         hidden, table, bias, labels, shape, correct, draw);

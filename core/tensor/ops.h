@@ -204,10 +204,10 @@ struct LossOptions {
 };
 
 /// Sum over rows of -log softmax(hidden E' + bias)[label], each times its weight. hidden [N, D], table [V, D], bias [V]
-/// or undefined, labels int64 [N]; returns fp32 []. `correct`, if given, receives the number of labels that are the arg
-/// max; `draw`, tokens sampled from the same logits.
+/// or undefined, labels int64 [N]; returns fp32 []. `correct`, if given, receives int64 [], the number of labels that
+/// are the arg max, which stays on the device; `draw`, tokens sampled from the same logits.
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
-                           const LossOptions& shape = {}, int64_t* correct = nullptr, TokenDraw* draw = nullptr);
+                           const LossOptions& shape = {}, Tensor* correct = nullptr, TokenDraw* draw = nullptr);
 
 /// The single predictions of a cross entropy, in the order of the labels.
 struct TokenScores {

@@ -170,11 +170,11 @@ Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& dr
 }
 
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
-                           const LossOptions& shape, int64_t* correct, TokenDraw* draw) {
+                           const LossOptions& shape, Tensor* correct, TokenDraw* draw) {
   if (draw) draw->drawn = plain::draw_tokens(hidden.detach(), table, bias, *draw);
   auto logits = plain::linear(hidden, table, bias);  // [N, V]
   if (logits.scalar_type() != at::kDouble) logits = logits.to(at::kFloat);
-  if (correct) *correct = logits.argmax(-1).eq(labels).sum().item<int64_t>();
+  if (correct) *correct = logits.argmax(-1).eq(labels).sum();
   if (shape.weights.defined()) {
     auto losses = at::cross_entropy_loss(logits, labels, {}, at::Reduction::None, -100, shape.label_smoothing);
     if (shape.z_loss > 0) losses = losses + shape.z_loss * at::logsumexp(logits, {-1}).square();

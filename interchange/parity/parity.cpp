@@ -126,7 +126,7 @@ void compare_gradients(const SafeTensors& expected, const Network& network, cons
 
 /// The mean of a loss, without rows of the class -100, which transformers ignores.
 Tensor mean_of(const LossPart& part, const Batch& batch) {
-  const bool of_pairs = part.binary && !part.binary->detects;
+  const bool of_pairs = part.binary() && !part.detects;
   const auto count = of_pairs ? batch.pair_label.ne(-100).sum().item<int64_t>() : part.count;
   return part.sum / static_cast<double>(count);
 }

@@ -149,7 +149,7 @@ struct ReplacedToken final : Objective {
     const auto losses =
         at::binary_cross_entropy_with_logits(logits, labels.to(at::kFloat), {}, {}, at::Reduction::None);
     fill_by_answers(part, losses, logits.gt(0), labels, {classified, hidden.size(1)});
-    part.binary->detects = true;
+    part.detects = true;
     return {part};
   }
 

@@ -53,7 +53,7 @@ void fill_by_labels(LossPart& part, const TaskHeadTerms& terms, const Tensor& lo
   const auto weights = terms.class_weights.empty() ? std::optional<Tensor>() : class_weights_of(terms, logits);
   const auto losses =
       at::cross_entropy_loss(logits, labels, weights, at::Reduction::None, uncounted_label, smoothing);  // [N]
-  part.correct = logits.argmax(-1).eq(labels).sum().item<int64_t>();
+  part.counts = logits.argmax(-1).eq(labels).sum();
   const auto single = weights && !at::GradMode::is_enabled()
                           ? at::cross_entropy_loss(logits, labels, {}, at::Reduction::None, uncounted_label)
                           : losses;

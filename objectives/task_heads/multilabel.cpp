@@ -8,7 +8,7 @@ struct Multilabel final : HeadKind {
   int64_t count(const Batch& batch) const override { return batch.targets.numel(); }
   void fill(LossPart& part, const Tensor& logits, const Batch& batch, bool) const override {
     const auto& targets = batch.targets;
-    part.correct = logits.gt(0).eq(targets.gt(0.5)).sum().item<int64_t>();
+    part.counts = logits.gt(0).eq(targets.gt(0.5)).sum();
     fill_by_targets(part, at::binary_cross_entropy_with_logits(logits, targets, {}, {}, at::Reduction::None), targets);
   }
 };

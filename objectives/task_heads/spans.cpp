@@ -18,7 +18,7 @@ struct Spans final : HeadKind {
       return at::cross_entropy_loss(scores.select(-1, side), batch.labels.select(1, side), {}, at::Reduction::None);
     };
     const auto losses = (of_side(0) + of_side(1)) / 2;  // [B]
-    part.correct = scores.argmax(1).eq(batch.labels).all(1).sum().item<int64_t>();
+    part.counts = scores.argmax(1).eq(batch.labels).all(1).sum();
     fill_sum(part, losses, rows_of(batch.labels.select(1, 0)), losses);
   }
   NetworkOutputs outputs(const Tensor& logits) const override {

@@ -26,11 +26,12 @@ void LogLine::add(const std::vector<LossPart>& losses, double norm) {
     part->sum += loss.sum.item<double>();
     part->total += loss.total_weight();
     part->count += loss.count;
-    part->correct += loss.correct;
+    part->correct += loss.correct();
     part->has_accuracy = loss.has_accuracy;
-    if (!loss.binary) continue;
+    const auto binary = loss.binary();
+    if (!binary) continue;
     if (!part->binary) part->binary.emplace();
-    *part->binary += *loss.binary;
+    *part->binary += *binary;
   }
 }
 

@@ -95,5 +95,5 @@ TEST_CASE("an objective that labels every token moves tokens within rows and sum
   }
   CHECK(part.count == 15);
   CHECK(part.sum.item<double>() == Approx(sum).epsilon(1e-5));
-  CHECK(part.binary->positives == batch.replaced.sum().item<int64_t>());
+  CHECK(part.binary()->positives == batch.replaced.sum().item<int64_t>());
 }

@@ -63,11 +63,9 @@ TEST_CASE("a line of metrics gives means over the steps since the previous line,
 
 TEST_CASE("a line that a checkpoint saves keeps its counts, and F1 of what is detected", "[train][metrics][resume]") {
   const BinaryCounts of_pairs{.positives = 2, .predicted = 1, .true_positives = 1};
-  auto of_tokens = of_pairs;
-  of_tokens.detects = true;
   LogLine line;
-  line.add({{.name = "nsp", .sum = at::tensor(2.0), .count = 4, .correct = 3, .binary = of_pairs},
-            {.name = "rtd", .sum = at::tensor(3.0), .count = 4, .correct = 2, .binary = of_tokens}},
+  line.add({{.name = "nsp", .sum = at::tensor(2.0), .count = 4, .counts = counts_of(3, of_pairs)},
+            {.name = "rtd", .sum = at::tensor(3.0), .count = 4, .counts = counts_of(2, of_pairs), .detects = true}},
            0.5);
   const nlohmann::json saved = line;
   auto loaded = saved.get<LogLine>();
@@ -79,7 +77,8 @@ TEST_CASE("a line that a checkpoint saves keeps its counts, and F1 of what is de
   earlier["parts"][1]["yes_no"].erase("detects");
   loaded = earlier.get<LogLine>();
   CHECK_FALSE(loaded.parts[1].binary->detects);
-  loaded.add({{.name = "rtd", .sum = at::tensor(3.0), .count = 4, .correct = 2, .binary = of_tokens}}, 0.5);
+  loaded.add({{.name = "rtd", .sum = at::tensor(3.0), .count = 4, .counts = counts_of(2, of_pairs), .detects = true}},
+             0.5);
   CHECK(loaded.parts[1].binary->detects);
   CHECK(loaded.parts[1].binary->positives == 4);
 }

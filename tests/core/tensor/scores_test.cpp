@@ -128,12 +128,12 @@ TEST_CASE("losses of single predictions add up to the summed loss, computed in b
   const Param table(numbers({width, 6}, 0.4), Init::weight);
   const auto hidden = numbers({rows, 6}, 0.7);
   const auto labels = (at::arange(rows, at::kLong) * 7919).remainder(width);
-  int64_t correct = 0;
+  Tensor correct;
   const auto sum = plain::token_cross_entropy(hidden, table, Param(), labels, {}, &correct);
   const auto scores = token_scores(hidden, table, Param(), labels);
   CHECK(scores.loss.numel() == rows);
   CHECK(scores.loss.sum(at::kDouble).item<double>() == Approx(sum.item<double>()).epsilon(1e-5));
-  CHECK(scores.correct.sum().item<int64_t>() == correct);
+  CHECK(scores.correct.sum().item<int64_t>() == correct.item<int64_t>());
   const auto logits = hidden.to(at::kDouble).matmul(table.value().to(at::kDouble).t());
   const auto wanted = -at::log_softmax(logits, -1).gather(-1, labels.unsqueeze(-1)).squeeze(-1);
   CHECK((scores.loss.to(at::kDouble) - wanted).abs().max().item<double>() < 1e-5);

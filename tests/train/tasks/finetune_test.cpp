@@ -167,7 +167,7 @@ TEST_CASE("a separable task is learned, and its test part judged with the first 
     const double one = part.sum.item<double>();
     sum += one;
     squares += one * one;
-    correct += static_cast<double>(part.correct);
+    correct += static_cast<double>(part.correct());
   }
   const auto& loss = report.held_out.at(0);
   const auto n = static_cast<double>(rows.size());
