@@ -98,6 +98,13 @@ std::vector<Tensor> own_sums(const Communicator& group, int64_t parts) {
     for (;;) group.exchange({1});
     return std::string();
   };
+  all["other verbs"] = [](Communicator& group) {
+    group.exchange({1});
+    auto tensor = at::zeros({group.rank() + 3});
+    if (setting("CLOZE_ARGUMENT") == "other sizes" || group.rank() == 1) group.broadcast(tensor);
+    if (setting("CLOZE_ARGUMENT") == "an end") return std::string("ended");
+    return group.share("");
+  };
   return true;
 }();
 
@@ -196,6 +203,19 @@ TEST_CASE("the error of one rank is the last sentence of all, with its exit code
     CHECK(ranks[rank].said == "the text of rank 1 cannot be read");
     CHECK(ranks[rank].code == 3);
   }
+}
+
+TEST_CASE("ranks that call different verbs, or one with different sizes, are noticed by all of them") {
+  const auto check = [](const std::string& what, const std::string& sentence) {
+    for (const auto& end : Ranks("other verbs", 3, {.argument = what}).ends()) {
+      if (end.said == "ended") continue;
+      CHECK(end.said == sentence + "; after exchange");
+      CHECK(end.code == 1);
+    }
+  };
+  check("other verbs", "verb 2 of ranks 0 to 2 is share, broadcast of 4, share");
+  check("other sizes", "verb 2 of ranks 0 to 2 is broadcast of 3, broadcast of 4, broadcast of 5");
+  check("an end", "verb 2 of ranks 0 to 2 is its end, broadcast of 4, its end");
 }
 
 TEST_CASE("ranks that do not come are named") {

@@ -1,6 +1,7 @@
 #pragma once
-// The test case that is a rank (ranks.h): one file of a test program includes it.
+// The test case that is a rank (ranks.h), with a spy (spy.h): one file of a test program includes it.
 #include "tests/distributed/ranks.h"
+#include "tests/distributed/spy.h"
 #include "tests/support/catch.h"
 
 TEST_CASE("a rank of the tests of this program", "[.rank]") {
@@ -17,7 +18,8 @@ TEST_CASE("a rank of the tests of this program", "[.rank]") {
   };
   try {
     const auto group = cloze::meet(meeting);
-    say(scenarios().at(setting("CLOZE_SCENARIO"))(*group));
+    Spy spy(*group);
+    say(scenarios().at(setting("CLOZE_SCENARIO"))(spy));
   } catch (const cloze::Error& error) {
     say(error.what());
     _exit(error.exit_code());
