@@ -1,5 +1,6 @@
 // Runs that several processes train together.
 #include <filesystem>
+#include <set>
 
 #include "models/families/families.h"
 #include "objectives/kinds.h"
@@ -80,6 +81,28 @@ TEST_CASE(
   });
   with("mems", carry_mems);
   check_processes(runs, {2, 4}, "step-00000004");
+}
+
+TEST_CASE("a step in eight parts has the same bytes on 1, 2, 4 and 8 processes", "[train][processes]") {
+  TempDir dir;
+  const auto base = tiny_run(dir, 3);
+  const auto marked = prepare_marked(dir);
+  const std::string runs = dir / "runs";
+  fs::create_directory(runs);
+  const std::set<std::string> chosen{"bert", "albert", "electra", "t5", "performer"};
+  for (const auto& family : every_family()) {
+    if (!chosen.contains(family.name)) continue;
+    auto config = in_four_parts(run_of(family, base, marked), 3);
+    config.train.batch_size = 16;
+    config.train.parts = 8;
+    write_config(config, runs, family.name);
+  }
+  auto mems = in_four_parts(base, 3);
+  mems.train.parts = 8;
+  mems.train.batch_size = 16;
+  carry_mems(mems);
+  write_config(mems, runs, "mems");
+  check_processes(runs, {2, 4, 8}, "step-00000003");
 }
 
 TEST_CASE("a run goes on at other numbers of processes to the bytes of one that was never stopped",

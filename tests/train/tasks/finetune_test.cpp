@@ -96,6 +96,44 @@ std::string tags_task() {
   return "task: toy\nkind: tagging\ndata: {train: tags.conll, valid: tags.conll, test: tags.conll}\n";
 }
 
+/// Texts with the number of their words as a value.
+std::string values_task() {
+  std::string values = "text\tvalue\n";
+  for (int i = 0; i < 23; ++i) {
+    std::string text = "wa";
+    for (int k = 0; k < i % 4; ++k) text += concat(" w", static_cast<char>('b' + k));
+    values += concat(text, "\t", 1 + i % 4, "\n");
+  }
+  toy().dir.write("numbers.tsv", values);
+  return "task: toy\nkind: regression\nscale: [1, 4]\ndata: {train: numbers.tsv, valid: numbers.tsv, "
+         "test: numbers.tsv, text: text, label: value}\n";
+}
+
+/// Texts with none, one or both of two labels, which are those of their words.
+std::string sets_task() {
+  const std::vector<std::string> kinds{"wa wc\tlow", "wi\thigh", "wb wj wk\tlow, high", "wp wp\t"};
+  std::string sets = "text\tlabels\n";
+  for (size_t i = 0; i < 23; ++i) sets += kinds[i % kinds.size()] + "\n";
+  toy().dir.write("sets.tsv", sets);
+  return "task: toy\nkind: multilabel\ndata: {train: sets.tsv, valid: sets.tsv, test: sets.tsv, text: text, "
+         "label: labels}\n";
+}
+
+/// Questions whose answer is the one word of the second half of the language; every third text has several rows.
+std::string answers_task() {
+  std::string questions;
+  for (int i = 0; i < 23; ++i) {
+    std::string text;
+    for (int k = 0; k < (i % 3 == 0 ? 60 : 4 + i % 5); ++k) text += concat("w", static_cast<char>('a' + k % 8), " ");
+    const auto answer = concat("w", static_cast<char>('i' + i % 8));
+    const json span{{"text", answer}, {"start", text.size()}};
+    questions += json{{"q", "wa"}, {"c", text + answer}, {"a", json::array({span})}}.dump() + "\n";
+  }
+  toy().dir.write("questions.jsonl", questions);
+  return "task: toy\nkind: spans\ndata: {train: questions.jsonl, valid: questions.jsonl, test: questions.jsonl, "
+         "text: q, second: c, answers: a}\n";
+}
+
 /// Two candidates, of which the word of the first half of the language is right.
 std::string choice_task() {
   std::string choices;
@@ -326,10 +364,13 @@ TEST_CASE("the same bytes on 1, 2 and 3 processes, with steps at the end of an e
   const TempDir dir;
   const std::string runs = dir / "runs";
   std::filesystem::create_directory(runs);
-  const std::map<std::string, std::string> tasks{
-      {"labels", toy_task}, {"tags", tags_task()}, {"choice", choice_task()}};
+  const std::map<std::string, std::string> tasks{{"labels", toy_task},      {"tags", tags_task()},
+                                                 {"choice", choice_task()}, {"values", values_task()},
+                                                 {"sets", sets_task()},     {"answers", answers_task()}};
   for (const auto& [name, task] : tasks) {
     auto config = finetuned(dir, task, name);
+    if (name == "values") config.task.metric = "pearson";
+    if (name == "answers") config.task.metric = "f1";
     config.train.budget = {.steps = 5};
     config.train.batch_size = 7;
     config.train.accumulation = 3;
