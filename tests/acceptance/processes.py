@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """Holds a run of several processes to what docs/clusters.md says of their start and of their ends.
 
-    tests/acceptance/processes.py build/cloze [--torchrun TORCHRUN]
+    tests/acceptance/processes.py build/cloze [--torchrun TORCHRUN] [--kills 60]
 
 Runs of a tiny model by `--processes`, by the variables of srun and, where they are there, by torchrun and mpirun:
 kills, stops, signals, errors. Each must end with its exit code and with one sentence where it was started. Needs two
-cores for `--processes 2`; what cannot be tried is said.
+cores for `--processes 2`; what cannot be tried is said. `--kills` is how often one run is killed at a random moment, to
+go on with one or two processes.
 """
 import argparse
 import contextlib
 import os
 import pathlib
+import random
+import resource
 import shutil
 import signal
 import socket
@@ -34,6 +37,7 @@ LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "SLURM_", "OMPI_", "CLOZ
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("cloze", type=pathlib.Path)
 parser.add_argument("--torchrun", type=pathlib.Path)
+parser.add_argument("--kills", type=int, default=4)
 options = parser.parse_args()
 cloze = str(options.cloze.resolve())
 failures = []
@@ -86,13 +90,24 @@ class Process:
                     found[int(rank[0])] = int(folder.name)
         return found
 
-    def await_steps(self, run):
-        """Waits until the run has saved a checkpoint."""
+    def await_that(self, condition):
+        """Waits until something holds, for a minute at most and no longer than the command runs."""
         until = time.time() + 60
-        while time.time() < until and self.process.poll() is None:
-            if pathlib.Path(run, "latest").exists():
-                return
+        while time.time() < until and self.process.poll() is None and not condition():
             time.sleep(0.02)
+
+    def await_steps(self, run, step=""):
+        """Waits until the run has saved a checkpoint, or one after `step`."""
+        self.await_that(lambda: last_step(run) > step)
+
+    def await_text(self, text):
+        self.await_that(lambda: text in self.text())
+
+
+def last_step(run):
+    """The name of the last checkpoint of a run, or nothing."""
+    latest = pathlib.Path(run, "latest")
+    return latest.read_text().strip() if latest.exists() else ""
 
 
 def pretrain(run, *more, variables=()):
@@ -137,6 +152,59 @@ def check_kills():
         check("one process goes on with the run", again.code() == 0, again.text())
 
 
+def check_many_kills():
+    """One run, killed again and again, has the weights of one that was left alone."""
+    chance = random.Random(1)
+    budget = ["--set", f"train.budget.steps={100 * options.kills}"]
+    check("a run is left alone", pretrain("alone", *budget, "--set", "train.parts=2").code(600) == 0)
+    begins, kills = ["--processes", 2], 0
+    while kills < options.kills:
+        before, size = last_step("often"), 2 if kills % 3 < 2 else 1
+        run = pretrain("often", *budget, *(begins if not before else ["--resume", "--processes", size]))
+        run.await_steps("often", before)
+        time.sleep(chance.random() * 0.3)
+        ranks = {**run.ranks(), **({} if size > 1 else {0: run.process.pid})}
+        if run.process.poll() is not None or not ranks:
+            break  # the budget is used up
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(ranks[chance.randrange(len(ranks))], signal.SIGKILL)
+        code = run.code(20)
+        check(f"kill {kills + 1} ends all", code == (4 if size > 1 else -signal.SIGKILL), f"{code}\n{run.text()}")
+        kills += 1
+    run = pretrain("often", *budget, "--resume", "--processes", 2)
+    check("a run that was killed often ends well", run.code(600) == 0, run.text())
+    check("it has the weights of one that was left alone", same_weights("often", "alone"))
+    print(f"a run was killed {kills} times")
+
+
+def same_weights(run, other):
+    step = last_step(run)
+    return step == last_step(other) and all(
+        pathlib.Path(run, step, name).read_bytes() == pathlib.Path(other, step, name).read_bytes()
+        for name in ("weights.safetensors", "optimizer.safetensors"))
+
+
+def check_a_full_disk():
+    run = pretrain("full", "--processes", 2)
+    run.await_steps("full")
+    resource.prlimit(run.ranks()[0], resource.RLIMIT_FSIZE, (4096, 4096))  # what a full disk is to its writes
+    run.await_text("cannot be written (File too large); the run continues")
+    run.process.send_signal(signal.SIGTERM)
+    check("what has no room when all end is told once", run.code() == 1 and "File too large" in run.last() and
+          run.text().count("error:") == 1, run.text())
+    again = pretrain("full", "--resume", "--processes", 2, "--set",
+                     f"train.budget.steps={int(last_step('full')[5:]) + 20}")
+    check("the last checkpoint before is whole", again.code() == 0, again.text())
+
+
+def check_a_log_that_cannot_be():
+    shutil.rmtree("whole/ranks")
+    pathlib.Path("whole/ranks").touch()
+    run = pretrain("whole", "--resume", "--processes", 2, "--set", "train.budget.steps=60")
+    check("a process without a log speaks where it was started, after its rank", run.code() == 0 and
+          "rank 1: [processes] warning: whole/ranks/1.log cannot be written (Not a directory)" in run.text(), run.text())
+
+
 def check_a_frozen_process():
     for victim in (0, 1):
         name = f"frozen-{victim}"
@@ -177,6 +245,19 @@ def check_signals():
     run.await_steps("one")
     os.kill(run.ranks()[1], signal.SIGTERM)
     check("a signal to one process saves and stops all", run.code() == 130, run.text())
+
+
+def check_a_second_signal():
+    run = pretrain("twice", "--processes", 2, "--set", "train.accumulation=100000")  # a step of minutes
+    run.await_text("[processes] 2 by --processes")
+    time.sleep(1)
+    run.process.send_signal(signal.SIGINT)
+    time.sleep(1)
+    check("a signal waits for the step", run.process.poll() is None, run.text())
+    start = time.time()
+    run.process.send_signal(signal.SIGINT)
+    code, seconds = run.code(), time.time() - start
+    check("a second one does not", code == 130 and seconds < 2, f"{code}, {seconds}\n{run.text()}")
 
 
 def check_errors():
@@ -220,6 +301,18 @@ def check_torchrun(torchrun):
           bad.text())
 
 
+def check_cores_of_mpirun():
+    """Two processes that mpirun has bound to one core each, of machines that have more."""
+    place = ["--rendezvous", f"127.0.0.1:{free_port()}"]
+    ranks = [Process(["taskset", "-c", min(os.sched_getaffinity(0)), cloze, "pretrain", "tiny.yaml", "--run", "bound",
+                      *place, *SET],
+                     {"OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "0",
+                      "OMPI_COMM_WORLD_LOCAL_SIZE": "1"}) for rank in (0, 1)]
+    codes = [rank.code() for rank in ranks]
+    check("a binding of mpirun to one core is told", codes == [0, 0] and "start it with `mpirun --bind-to none`" in
+          ranks[0].text(), ranks[0].text())
+
+
 def check_mpirun():
     command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"]
     run = Process([*command, cloze, "pretrain", "tiny.yaml", "--run", "mpi", "--rendezvous",
@@ -238,10 +331,15 @@ def main():
         check_errors()
         if len(os.sched_getaffinity(0)) > 1:
             check_a_whole_run()
+            check_a_log_that_cannot_be()
             check_kills()
+            check_many_kills()
+            check_a_full_disk()
             check_a_frozen_process()
             check_a_slow_process()
             check_signals()
+            check_a_second_signal()
+            check_cores_of_mpirun()
         else:
             print("not tried: --processes 2, for want of a second core")
         torchrun = options.torchrun or shutil.which("torchrun")
