@@ -24,6 +24,8 @@ Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const
                       const Dropout& drop);
 Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads,
                        const AttentionContext& context, const Dropout& drop);
+Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms,
+                          const Dropout& drop);
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropout& drop);
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
                            const LossOptions& shape, Tensor* correct, TokenDraw* draw = nullptr);

@@ -77,4 +77,38 @@ Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, c
   return attend({heads_of(queries, 1, heads)[0], parts[0], parts[1]}, context, drop);
 }
 
+/// Scores of positions and segments are numbers that LibTorch's operator adds to those of the content.
+Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms,
+                          const Dropout& drop) {
+  if (goes_by_scores(drop)) return plain::relative_attention(q, kv, r, heads, terms, drop);
+  const auto own = heads_of(q, 1, heads)[0];  // [B, H, N, C]
+  const auto others = heads_of(kv, 2, heads);
+  const double scale = 1 / std::sqrt(static_cast<double>(own.size(-1)));
+  const auto with = [&](const Param& bias) { return own + plain::weight(bias, own.scalar_type()).unsqueeze(1); };
+  const auto distances = terms.distance_list.defined() ? r.index_select(0, terms.distance_list) : r.narrow(0, 0, 1);
+  const auto by_distance =
+      at::matmul(with(terms.r_r) * scale, plain::heads_of(distances, heads).transpose(-1, -2));  // [B, H, N, R]
+  const auto keys = plain::positions_of(others[0]);
+  Tensor added;  // [B, H, N, S]
+  if (terms.distance_offset.defined()) {
+    const auto index = terms.distance_offset.unsqueeze(1).unsqueeze(-1) + keys;  // [B, 1, N, S]
+    added = at::gather(by_distance, -1, index.expand({-1, heads, -1, -1}));
+  } else {
+    added = plain::relative_shift(by_distance, keys);
+  }
+  if (terms.segments_differ.defined()) {
+    const auto by_segment =
+        at::matmul(with(terms.r_s) * scale, plain::weight(terms.segments, own.scalar_type()).permute({1, 2, 0}));
+    added =
+        added + at::where(terms.segments_differ.unsqueeze(1), by_segment.narrow(-1, 1, 1), by_segment.narrow(-1, 0, 1));
+  }
+  const auto hidden = terms.visible.defined() ? terms.visible.logical_not().unsqueeze(1) : Tensor();
+  if (hidden.defined()) added = added.masked_fill(hidden, -std::numeric_limits<double>::infinity());
+  if (drop.on()) draw_from(drop, q.device());
+  auto mixed = at::scaled_dot_product_attention(with(terms.r_w), others[0], others[1], added, drop.on() ? drop.p : 0.0,
+                                                /*is_causal=*/false, scale);
+  if (hidden.defined()) mixed = mixed.masked_fill(hidden.all(-1, /*keepdim=*/true), 0.0);
+  return mixed.transpose(1, 2).flatten(2);
+}
+
 }  // namespace cloze::device

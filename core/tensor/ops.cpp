@@ -124,8 +124,9 @@ Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, c
 
 Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms,
                           const Dropout& drop) {
-  return use_fused(q) && !terms.probabilities ? fused::relative_attention(q, kv, r, heads, terms, drop)
-                                              : plain::relative_attention(q, kv, r, heads, terms, drop);
+  if (terms.probabilities) return plain::relative_attention(q, kv, r, heads, terms, drop);
+  return form_for(q, fused::relative_attention, device::relative_attention, plain::relative_attention)(q, kv, r, heads,
+                                                                                                       terms, drop);
 }
 
 Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,

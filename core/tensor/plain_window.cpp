@@ -24,16 +24,16 @@ Tensor window_dropout(const Tensor& probabilities, const Tensor& distance, int64
     return at::constant_pad_nd(rows.narrow(1, part.first, heads).index_select(2, order), {0, 0, 0, n * w - length})
         .view({batch, heads, n, w, rows.size(-1)});
   };
-  const auto near = in_chunks(dropout_mask({batch, part.heads, length, 2 * window + 1}, drop, probabilities.device()));
+  const auto drawn = [&](at::IntArrayRef sizes, const Dropout& from) {
+    return cloze::dropout(at::ones(sizes, probabilities.options().dtype(at::kFloat)), from);
+  };
+  const auto near = in_chunks(drawn({batch, part.heads, length, 2 * window + 1}, drop));
   const auto column = (distance + window).clamp(0, 2 * window).expand({batch, heads, n, w, distance.size(1)});
   auto factors = at::gather(near, -1, column);
   if (num_globals > 0) {
     Dropout global_drop = drop;
     global_drop.site ^= 0x10000;
-    factors =
-        at::cat({in_chunks(dropout_mask({batch, part.heads, length, num_globals}, global_drop, probabilities.device())),
-                 factors},
-                -1);
+    factors = at::cat({in_chunks(drawn({batch, part.heads, length, num_globals}, global_drop)), factors}, -1);
   }
   return factors;
 }

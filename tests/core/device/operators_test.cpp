@@ -81,6 +81,26 @@ TEST_CASE("attention of a GPU equals the plain form under every mask", "[device]
           {numbers({2, 5, 8}, 0.3), kv}, {b_q, b_kv}, type);
 }
 
+TEST_CASE("scores of positions and segments of a GPU equal the plain form, for both streams of XLNet", "[device]") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const bool predicts = GENERATE(true, false);
+  const int64_t heads = 2, width = 16, length = 6, keys = 9, queries = predicts ? 3 : length;
+  const auto small = [&](double phase) { return param({heads, width / heads}, phase); };
+  RelativeTerms terms{
+      .r_w = small(0.2), .r_r = small(0.9), .r_s = small(1.3), .segments = param({2, heads, width / heads}, 2.1)};
+  if (predicts)
+    terms.distance_offset = length - at::arange(2 * queries, at::kLong).remainder(length).view({2, queries});
+  terms.distance_list = at::tensor(std::vector<int64_t>{1, 0}, at::kLong);
+  terms.segments_differ = numbers({2, queries, keys}, 0.8).gt(0.1);
+  terms.visible = numbers({2, queries, keys}, 1.9).le(0.2);
+  terms.visible[1][0].fill_(false);  // attends to nothing
+  compare(
+      [&](auto& in) { return device::relative_attention(in[0], in[1], in[2], heads, terms, {}); },
+      [&](auto& in) { return plain::relative_attention(in[0], in[1], in[2], heads, terms, {}); },
+      {numbers({2, queries, width}, 0.1), numbers({2, keys, 2 * width}, 0.3), numbers({2, keys + length, width}, 0.6)},
+      {terms.r_w, terms.r_r, terms.r_s, terms.segments}, type);
+}
+
 TEST_CASE("losses of a GPU equal those of the plain form, with every option", "[device]") {
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
   const auto hidden = numbers({70, 12}, 0.1);
