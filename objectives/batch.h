@@ -1,5 +1,6 @@
 #pragma once
 // The inputs and the losses of a training step.
+#include <memory>
 #include <optional>
 
 #include "models/backbone.h"
@@ -25,8 +26,11 @@ struct Batch : Inputs {
                            ///< undefined: they have none
   Tensor replaced;         ///< int64 [B, T], 1 = not the original token; undefined before the generator of rtd has run
   int64_t tokens = 0;      ///< real tokens, without padding
-  int64_t forced_pairs = 0;  ///< rows whose pair label was not drawn
-  bool continues = false;    ///< each row continues the same row of the previous step, and may attend to its mems
+  int64_t forced_pairs = 0;                ///< rows whose pair label was not drawn
+  std::shared_ptr<const Batch> on_host{};  ///< of a batch on a device: as it was made, to count and select in
+  bool continues = false;  ///< each row continues the same row of the previous step, and may attend to its mems
+
+  const Batch& host() const { return on_host ? *on_host : *this; }
 
   /// All that its maker may have filled, to move it to a device.
   std::vector<Tensor*> tensors() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/tensor/moved.h"
 #include "models/initialization.h"
 #include "objectives/kinds.h"
 #include "objectives/next_token.h"
@@ -45,15 +46,18 @@ bool Network::before_step(int64_t step, const Rng& rng) {
 
 namespace {
 
-/// Flat indices of the hidden states that these objectives use, ascending; undefined: all.
+/// Flat indices of the hidden states that these objectives use, ascending; undefined: all. They are found on the CPU,
+/// where nobody waits for their number.
 Tensor read_positions(const std::vector<std::shared_ptr<Objective>>& heads, const Batch& batch) {
   std::vector<Tensor> indices;
   for (const auto& objective : heads) {
     if (!objective->reads_backbone()) continue;
-    indices.push_back(objective->read_positions(batch));
+    indices.push_back(objective->read_positions(batch.host()));
     if (!indices.back().defined()) return {};
   }
-  return indices.size() == 1 ? indices[0] : std::get<0>(at::_unique(at::cat(indices)));
+  if (indices.size() == 1 && indices[0].is_same(batch.host().positions)) return batch.positions;
+  const auto all = indices.size() == 1 ? indices[0] : std::get<0>(at::_unique(at::cat(indices)));
+  return moved_to(all, batch.input_ids.device());
 }
 
 }  // namespace

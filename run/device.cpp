@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/kernels/cpu.h"
+#include "core/tensor/moved.h"
 
 namespace cloze {
 
@@ -24,8 +25,10 @@ at::Device device_of(const std::string& name) {
 bool has_fast_bf16(at::Device device) { return !device.is_cpu() || cpu_has_bf16(); }
 
 Batch to_device(Batch batch, at::Device device) {
+  if (device.is_cpu()) return batch;
+  batch.on_host = std::make_shared<const Batch>(batch);
   for (auto* tensor : batch.tensors())
-    if (tensor->defined()) *tensor = tensor->to(device);
+    if (tensor->defined()) *tensor = moved_to(*tensor, device);
   return batch;
 }
 

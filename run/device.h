@@ -13,7 +13,7 @@ at::Device device_of(const std::string& name);
 /// AMX units, or it is a GPU.
 bool has_fast_bf16(at::Device device);
 
-/// The batch with its tensors on `device`.
+/// A batch of the CPU with its tensors on `device`, to which copies are not waited for.
 Batch to_device(Batch batch, at::Device device);
 
 }  // namespace cloze

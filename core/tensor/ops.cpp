@@ -136,11 +136,12 @@ Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, cons
              : plain::favor_attention(qkv, bias, heads, context, features);
 }
 
-Tensor marked_positions(const Tensor& mask) {
+Tensor marked_positions(const Tensor& mask, int64_t most) {
   const auto counts = mask.to(at::kLong);
+  const auto order = at::argsort(counts, /*stable=*/true, 1, /*descending=*/true);
+  if (most > 0) return order.narrow(1, 0, most);
   const auto columns = at::ones_like(counts.select(0, 0)).cumsum(0) - 1;  // 0 ... T - 1
-  return at::argsort(counts, /*stable=*/true, 1, /*descending=*/true)
-      .index_select(1, columns.masked_select(columns.lt(counts.sum(1).max())));
+  return order.index_select(1, columns.masked_select(columns.lt(counts.sum(1).max())));
 }
 
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& drop) {

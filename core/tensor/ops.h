@@ -109,6 +109,7 @@ struct AttentionContext {
   int64_t dilation = 1;                          ///< of a window: step between its keys
   int64_t dilated_heads = 0;                     ///< number of leading heads with that dilation; 0: all
   Tensor global_mask{};  ///< bool [B, S], true = every query attends to this key, also outside the window
+  int64_t globals = 0;   ///< number of true elements of each row of `global_mask`; 0: they are counted
   /// The queries and keys are those of self-attention, [1, N, ...], and of these rows, each of which attends to itself;
   /// by the fused forms only. null: they have their padding
   std::shared_ptr<const UnpaddedRows> unpadded{};
@@ -167,8 +168,8 @@ struct MemoryState {
 MemoryState memory_cell(const Tensor& gates, const Tensor& cell);
 
 /// Positions of the true elements of each row of mask [B, T], in order: int64 [B, G], G the maximum over rows; rows
-/// with fewer are filled with unmarked positions.
-Tensor marked_positions(const Tensor& mask);
+/// with fewer are filled with unmarked positions. `most`: G, where it is known; else a device is waited for.
+Tensor marked_positions(const Tensor& mask, int64_t most = 0);
 
 /// The tables of an embedding and the norm after them.
 struct EmbeddingTables {

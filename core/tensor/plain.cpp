@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/tensor/matmul.h"
+#include "core/tensor/moved.h"
 
 namespace cloze::plain {
 
@@ -188,7 +189,7 @@ Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, 
   at::NoGradGuard no_grad;
   const auto logits = plain::linear(hidden, table, bias).to(at::kDouble) / draw.temperature;  // [N, V]
   const auto sums = at::softmax(logits, -1).cumsum(-1);
-  const auto wanted = (draw.uniform.to(hidden.device()) * sums.select(-1, -1)).unsqueeze(-1);
+  const auto wanted = (moved_to(draw.uniform, hidden.device()) * sums.select(-1, -1)).unsqueeze(-1);
   return at::searchsorted(sums, wanted, /*out_int32=*/false, /*right=*/true).squeeze(-1).clamp_max(sums.size(-1) - 1);
 }
 

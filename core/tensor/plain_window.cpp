@@ -77,9 +77,9 @@ struct GlobalKeys {
   Tensor k, v;    // [B, h, 1, G, C]
   Tensor exists;  // bool [B, 1, 1, 1, G]
 };
-GlobalKeys global_keys(const WindowHeads& part, const Tensor& real, const Tensor& global_mask) {
-  const auto marked = marked_positions(global_mask);                         // [B, G]
-  const auto exists = at::gather(global_mask.logical_and(real), 1, marked);  // [B, G]
+GlobalKeys global_keys(const WindowHeads& part, const Tensor& real, const AttentionContext& context) {
+  const auto marked = marked_positions(context.global_mask, context.globals);        // [B, G]
+  const auto exists = at::gather(context.global_mask.logical_and(real), 1, marked);  // [B, G]
   const auto pick = [&](const Tensor& x) {
     return at::gather(x, 2, marked.unsqueeze(1).unsqueeze(-1).expand({-1, x.size(1), -1, x.size(3)})).unsqueeze(2);
   };
@@ -121,7 +121,7 @@ Tensor window_heads(const WindowHeads& part, const Tensor& real, const Attention
   auto scores = at::matmul(queries, keys.transpose(-1, -2)) * scale;  // [B, h, n, w, 3 w]
   GlobalKeys globals;
   if (has_globals) {
-    globals = global_keys(part, real, context.global_mask);
+    globals = global_keys(part, real, context);
     const auto global_scores = at::matmul(queries, globals.k.transpose(-1, -2)) * scale;  // [B, h, n, w, G]
     mask = at::cat({globals.exists.expand_as(global_scores.select(1, 0).unsqueeze(1)), mask}, -1);
     scores = at::cat({global_scores, scores}, -1);

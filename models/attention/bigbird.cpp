@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/random.h"
+#include "core/tensor/moved.h"
 #include "core/tensor/plain.h"
 #include "models/attention/attention.h"
 
@@ -44,7 +45,7 @@ struct BigBirdAttentionLayer final : Attention {
     auto key_blocks = fixed.clamp_min(0).minimum(last).unsqueeze(0).expand({heads, -1, -1});  // [H, n, 5]
     auto valid = usable.unsqueeze(0).expand({heads, -1, -1});
     if (kind.num_random_blocks > 0) {
-      const auto ranked = order.to(i.device()).index_select(1, i.squeeze(1));  // [H, n, all]
+      const auto ranked = moved_to(order, i.device()).index_select(1, i.squeeze(1));  // [H, n, all]
       const auto legal = ranked.gt(0).logical_and(ranked.lt(last)).logical_and((ranked - i).abs().gt(1));
       const auto rank = at::ones_like(ranked).cumsum(-1).masked_fill(legal.logical_not(), 1 << 30);
       const auto first = std::get<0>(

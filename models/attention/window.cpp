@@ -38,6 +38,7 @@ struct WindowAttentionLayer final : Attention {
     const auto all = mix_globals({.x = padded(x),
                                   .keys_and_values = padded(key_value_global->forward(x)),
                                   .globals = context.global_mask,
+                                  .count = context.globals,
                                   .mask = unpadded ? unpadded->mask() : context.key_mask},
                                  drop);  // [B, T, D]
     return unpadded ? at::where(unpadded->unpad(context.global_mask).unsqueeze(-1), unpadded->unpad(all), local)
@@ -47,11 +48,13 @@ struct WindowAttentionLayer final : Attention {
   /// What the queries of global tokens read.
   struct GlobalInput {
     Tensor x, keys_and_values;  ///< [B, T, D], [B, T, 2 H C]
-    Tensor globals, mask;       ///< bool [B, T], true = a global token; true = a real one, undefined: all are
+    Tensor globals;             ///< bool [B, T], true = a global token
+    int64_t count;              ///< AttentionContext::globals
+    Tensor mask;                ///< bool [B, T], true = a real token; undefined: all are
   };
   /// The heads of global tokens at their positions, zeros elsewhere: [B, T, H C].
   Tensor mix_globals(const GlobalInput& in, Dropout drop) const {
-    const auto positions = marked_positions(in.globals).unsqueeze(-1);  // [B, G, 1]
+    const auto positions = marked_positions(in.globals, in.count).unsqueeze(-1);  // [B, G, 1]
     const auto tokens = at::gather(in.x, 1, positions.expand({-1, -1, in.x.size(-1)}));
     const auto q = heads_of(query_global->forward(tokens), heads);
     const auto kv = in.keys_and_values.chunk(2, -1);

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "core/tensor/moved.h"
 #include "models/positions/scheme.h"
 
 namespace cloze {
@@ -22,7 +23,7 @@ std::vector<double> slopes_of(int64_t heads) {
 struct AlibiScheme final : PositionScheme {
   explicit AlibiScheme(int64_t heads) : slopes(at::tensor(slopes_of(heads), at::kDouble).unsqueeze(1)) {}
   Tensor distance_bias(const Tensor& x, const Tensor& past) const override {
-    return (slopes.to(x.device()) * -distance_range(x, past).abs()).to(accumulation_type(x));
+    return (moved_to(slopes, x.device()) * -distance_range(x, past).abs()).to(accumulation_type(x));
   }
   Tensor slopes;  // fp64 [H, 1]
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/tensor/moved.h"
 #include "models/positions/scheme.h"
 
 namespace cloze {
@@ -26,7 +27,8 @@ DistanceBuckets::DistanceBuckets(int64_t buckets, int64_t max_distance, bool cau
 
 Tensor DistanceBuckets::operator()(const Tensor& distance) const {
   const auto magnitude = causal_ ? (-distance).clamp_min(0) : distance.abs();
-  const auto bucket = magnitude.clamp_max(exact_) + magnitude.unsqueeze(-1).ge(begins_.to(distance.device())).sum(-1);
+  const auto bucket =
+      magnitude.clamp_max(exact_) + magnitude.unsqueeze(-1).ge(moved_to(begins_, distance.device())).sum(-1);
   return causal_ ? bucket : bucket + distance.gt(0).to(at::kLong) * count_;
 }
 

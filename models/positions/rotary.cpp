@@ -1,3 +1,4 @@
+#include "core/tensor/moved.h"
 #include "models/positions/scheme.h"
 
 #include <torch/csrc/jit/frontend/tracer.h>
@@ -19,7 +20,7 @@ RotaryTable::RotaryTable(double theta, int64_t head_width)
 
 Tensor RotaryTable::angles(const Tensor& positions) const {
   // A product in fp32, as the published code has it: at far positions another rounding is another angle.
-  return positions.to(at::kFloat).unsqueeze(-1) * frequencies_.to(positions.device());
+  return positions.to(at::kFloat).unsqueeze(-1) * moved_to(frequencies_, positions.device());
 }
 
 Tensor RotaryTable::of(const Tensor& x, const Tensor& past) const {

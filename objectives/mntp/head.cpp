@@ -1,4 +1,5 @@
 #include "core/error.h"
+#include "core/tensor/moved.h"
 #include "objectives/mntp/mntp.h"
 #include "objectives/next_token.h"
 
@@ -43,12 +44,14 @@ struct Mntp final : NextTokenPrediction {
   Tensor read_positions(const Batch& batch) const override { return batch.positions; }
 
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
-    auto list = parts(batch);
-    const auto of_causal = causal(batch);
+    auto list = parts(batch.host());
+    const auto of_causal = causal(batch.host());
+    const auto on_device = [&](const Tensor& x) { return moved_to(x, hidden.device()); };
     for (auto& part : list) {
       part.sum = at::zeros({}, hidden.options().dtype(at::kFloat));
       if (part.count == 0) continue;
-      const auto own = (part.name == causal_name ? of_causal : of_causal.logical_not()).nonzero().flatten();
+      if (part.weights.defined()) part.weights = on_device(part.weights);
+      const auto own = on_device((part.name == causal_name ? of_causal : of_causal.logical_not()).nonzero().flatten());
       fill(part, backbone, hidden, batch.positions.index_select(0, own), batch.labels.index_select(0, own));
     }
     return list;

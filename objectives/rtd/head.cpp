@@ -1,3 +1,4 @@
+#include "core/tensor/moved.h"
 #include "models/initialization.h"
 #include "objectives/objective.h"
 #include "objectives/rtd/replacement_numbers.h"
@@ -68,7 +69,8 @@ struct ReplacedToken final : Objective {
 
   int64_t number_of_classified(const Batch& batch) const {
     if (of_masked()) return batch.positions.numel();
-    return batch.attention_mask.defined() ? batch.attention_mask.sum().item<int64_t>() : batch.input_ids.numel();
+    const auto& mask = batch.host().attention_mask;
+    return mask.defined() ? mask.sum().item<int64_t>() : batch.input_ids.numel();
   }
 
   /// Held-out losses are over all tokens.
@@ -131,7 +133,7 @@ struct ReplacedToken final : Objective {
     auto drawn = at::empty_like(labels, at::kCPU);
     for (int64_t i = 0; i < drawn.numel(); ++i)
       drawn.data_ptr<int64_t>()[i] = static_cast<int64_t>(stream.below(static_cast<uint64_t>(vocab_size)));
-    return drawn.to(labels.device());
+    return moved_to(drawn, labels.device());
   }
 
   std::vector<LossPart> losses(Backbone&, const Tensor& hidden, const Batch& batch) override {
@@ -141,7 +143,8 @@ struct ReplacedToken final : Objective {
     auto labels = batch.replaced.flatten();
     auto classified = at::ones_like(labels).cumsum(0) - 1;
     if (of_masked() || batch.attention_mask.defined()) {
-      classified = of_masked() ? batch.positions : batch.attention_mask.flatten().nonzero().flatten();
+      classified = of_masked() ? batch.positions
+                               : moved_to(batch.host().attention_mask.flatten().nonzero().flatten(), rows.device());
       rows = take_rows(rows, classified);
       labels = labels.index_select(0, classified);
     }

@@ -1,3 +1,4 @@
+#include "core/tensor/moved.h"
 #include "core/tensor/plain.h"
 #include "objectives/objective.h"
 #include "objectives/sbo/sbo.h"
@@ -8,9 +9,9 @@ namespace cloze {
 SpanTargets span_targets(const Batch& batch, int64_t max_targets) {
   SpanTargets targets;
   const int64_t length = batch.input_ids.size(1);
-  const auto positions = batch.positions.to(at::kCPU);
-  const auto ids = batch.input_ids.to(at::kCPU).contiguous();
-  const auto tokens = batch.attention_mask.defined() ? batch.attention_mask.sum(1).to(at::kCPU)
+  const auto& positions = batch.positions;
+  const auto ids = batch.input_ids.contiguous();
+  const auto tokens = batch.attention_mask.defined() ? batch.attention_mask.sum(1)
                                                      : at::full({batch.input_ids.size(0)}, length, at::kLong);
   const auto* at = positions.data_ptr<int64_t>();
   const auto* id = ids.data_ptr<int64_t>();
@@ -57,21 +58,20 @@ struct SpanBoundary final : Objective {
 
   std::string name() const override { return SboConfig::kind; }
   std::vector<LossPart> parts(const Batch& batch) const override {
-    return {part_of(batch, span_targets(batch, config.max_pair_targets))};
+    return {part_of(batch, span_targets(batch.host(), config.max_pair_targets))};
   }
   LossPart part_of(const Batch& batch, const SpanTargets& targets) const {
     LossPart part{.name = name(), .weight = config.weight, .count = static_cast<int64_t>(targets.position.size())};
     if (batch.weights.defined())
       part.weights =
-          batch.weights.index_select(0, at::tensor(targets.prediction, at::kLong).to(batch.weights.device()));
+          batch.weights.index_select(0, moved_to(at::tensor(targets.prediction, at::kLong), batch.weights.device()));
     return part;
   }
 
   Tensor read_positions(const Batch& batch) const override {
     const auto targets = span_targets(batch, config.max_pair_targets);
     return std::get<0>(
-               at::_unique(at::cat({at::tensor(targets.left, at::kLong), at::tensor(targets.right, at::kLong)})))
-        .to(batch.input_ids.device());
+        at::_unique(at::cat({at::tensor(targets.left, at::kLong), at::tensor(targets.right, at::kLong)})));
   }
 
   Cost cost(const Backbone& backbone, const std::vector<RowSizes>& rows) const override {
@@ -86,14 +86,14 @@ struct SpanBoundary final : Objective {
   }
 
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
-    const auto targets = span_targets(batch, config.max_pair_targets);
+    const auto targets = span_targets(batch.host(), config.max_pair_targets);
     auto part = part_of(batch, targets);
     if (part.count == 0) {
       part.sum = at::zeros({}, hidden.options().dtype(at::kFloat));
       return {part};
     }
     const auto index = [&](const std::vector<int64_t>& list) {
-      return at::tensor(list, at::kLong).to(hidden.device());
+      return moved_to(at::tensor(list, at::kLong), hidden.device());
     };
     const auto rows = hidden.flatten(0, 1);  // [B T, D]
     const auto position =

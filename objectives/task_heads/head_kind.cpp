@@ -1,9 +1,11 @@
 #include "objectives/task_heads/head_kind.h"
 
+#include "core/tensor/moved.h"
+
 namespace cloze {
 
 Tensor class_weights_of(const TaskHeadTerms& terms, const Tensor& like) {
-  return at::tensor(at::ArrayRef<double>(terms.class_weights), at::kDouble).to(at::kFloat).to(like.device());
+  return moved_to(at::tensor(at::ArrayRef<double>(terms.class_weights), at::kDouble).to(at::kFloat), like.device());
 }
 
 LabelledLoss::LabelledLoss(const TaskHead& config, std::shared_ptr<HeadKind> kind, const HeadContext& in)
@@ -18,7 +20,7 @@ LabelledLoss::LabelledLoss(const TaskHead& config, std::shared_ptr<HeadKind> kin
 
 std::vector<LossPart> LabelledLoss::parts(const Batch& batch) const {
   LossPart part{.name = name_, .weight = weight_};
-  part.count = kind_->count(batch);
+  part.count = kind_->count(batch.host());
   part.has_accuracy = kind_->has_accuracy();
   if (terms_.class_weights.empty() || !batch.labels.defined()) return {part};
   const auto& labels = batch.labels;
