@@ -12,6 +12,7 @@
 
 #include "cli/engine/parts.h"
 #include "cli/engine/prediction_output.h"
+#include "core/contains.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/text.h"
@@ -235,6 +236,7 @@ int evaluate_tasks(const EvaluateCommand& c) {
   const auto benchmark = benchmark_of(runs);
   if (runs.size() == 2 && !benchmark) check_comparable(runs[0], runs[1]);
   std::vector<JudgedPart> judged;
+  std::vector<std::string> said;
   for (const auto& one : runs) {
     const auto& [path, origin, task, test] = one;
     const auto& figures = judged.emplace_back(judge_run(one, c.checkpoint)).figures;
@@ -247,7 +249,8 @@ int evaluate_tasks(const EvaluateCommand& c) {
       continue;
     }
     print_text(concat(path, ", test part of ", name, "\n\n", tables_text(tables_of(name, figures)), "\n"));
-    for (const auto& note : task.notes) log_info("task", note);
+    for (const auto& note : task.notes)
+      if (!contains(said, note)) log_info("task", said.emplace_back(note));
   }
   if (benchmark)
     print_average(c, *benchmark, runs, judged);

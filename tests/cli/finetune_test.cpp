@@ -516,6 +516,9 @@ TEST_CASE("a fine-tuned run that was moved finds its rows, and evaluate prints t
   const auto both = cloze("evaluate " + w.run + " " + moved);
   INFO(both.text);
   CHECK_THAT(both.text, Catch::Contains(w.run + " less " + moved) && Catch::Contains("McNemar's exact p"));
+  const std::string note = "valid is a tenth of train";
+  REQUIRE_THAT(both.text, Catch::Contains(note));
+  CHECK(both.text.find(note) == both.text.rfind(note));
   const auto scored =
       json_of(cloze("evaluate --task " + w.task + " --predictions " + w.run + "/predictions.jsonl --json"));
   CHECK(scored["metrics"][0]["value"] == 1);
