@@ -33,6 +33,7 @@ void require_tokens(const RunConfig& config, const std::string& run) {
 void branch(PretrainArguments& a) {
   require<ConfigError>(!a.command.run.empty(), "--branch-from makes a new run; name its folder with --run");
   check_training_path(a.command.run);
+  refuse_task_keys(a.set);
   const auto from = run_directory_of(a.command.branch_from);
   a.command.config = read_resumed_config(from + "/run.yaml", a.set, from);
   if (!a.command.config.task.name.empty()) refuse_unused(a.set, /*goes_on=*/true);
@@ -58,6 +59,7 @@ bool holds_a_beginning(const std::string& run) {
 }
 
 void start_or_resume(PretrainArguments& a) {
+  refuse_task_keys(a.set);
   auto& run = a.command.run;
   if (a.command.resume && a.file.empty()) {
     require<ConfigError>(!run.empty(), "--resume continues a run; name its folder with --run");

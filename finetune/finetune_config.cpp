@@ -133,6 +133,12 @@ void refuse_unused(const std::vector<std::string>& set, bool goes_on) {
   }
 }
 
+void refuse_task_keys(const std::vector<std::string>& set) {
+  for (const auto& one : leaf_overrides(set))
+    require<ConfigError>(!one.starts_with("task."), "--set ", one,
+                         ": `cloze finetune` reads the task as it makes a run; set that there");
+}
+
 RunConfig with_overrides(const RunConfig& config, const std::vector<std::string>& set) {
   auto made = decode<RunConfig>(ConfigTree::parse(to_yaml(config), "the recipe " + config.task.like, set));
   validate(made);

@@ -183,8 +183,11 @@ void prune_checkpoints(const std::string& run, int64_t keep);
 /// file, and ConfigError for a damaged config.
 void verify_run(const std::string& run);
 
-/// Copies weights by name into `params`. Throws CheckpointError listing every missing, unexpected and misshapen name,
+/// Throws CheckpointError for weights that are none of `params`, listing every missing, unexpected and misshapen name,
 /// with the nearest match.
+void check_weights(const std::string& file, const std::vector<NamedParam>& params);
+
+/// Copies weights by name into `params`. Throws CheckpointError as check_weights does.
 void load_weights(const std::string& file, const std::vector<NamedParam>& params);
 
 /// Reads state.json of a step folder, and the optimizer's tensors where `optimizer` is not null.

@@ -52,12 +52,19 @@ std::string texts_of(const DataConfig& data) {
   return listed(folders);
 }
 
-/// Throws ConfigError for changes that nobody allowed.
+/// Whether a key is of how a run began, so that going on with another value would only rename what was done.
+bool is_settled(const std::string& key) { return key == "init.from" || key.starts_with("task."); }
+
+/// Throws ConfigError for changes that nobody allowed, or that change nothing.
 void check_changes(const Training& training, const std::vector<ChangedKey>& changed, bool same_text) {
   const auto& options = training.options;
-  std::string list;
-  for (const auto& key : changed)
+  std::string list, settled;
+  for (const auto& key : changed) {
     if (!may_change(key.key)) list += "\n  " + to_text(key);
+    if (is_settled(key.key)) settled += "\n  " + to_text(key);
+  }
+  require<ConfigError>(settled.empty(), options.run, ": has begun, and a run that goes on keeps what it began with; ",
+                       "undo these changes, or make a new run:", settled);
   require<ConfigError>(list.empty() || options.overwrite_config, options.run,
                        ": was made with a different config; undo these changes (without a config file a run "
                        "continues with its own), or allow them with --allow-config-change:",

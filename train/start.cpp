@@ -140,6 +140,8 @@ Callbacks prepare(Training& training) {
   suites->check_lengths(training);
   const auto origin = find_origin(training.config, training.options);
   if (origin.branch) check_branch_point(training, *origin.branch);
+  if (!origin.checkpoint.empty())  // before the folder says what has changed
+    check_weights(origin.checkpoint + "/weights.safetensors", collect_params(*training.network));
   const bool rows_differ = open_folder(training, origin);
   training.stepper = make_stepper(training);
   auto& log = training.add(std::make_unique<TrainingLog>());

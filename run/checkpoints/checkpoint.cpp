@@ -210,8 +210,7 @@ void prune_checkpoints(const std::string& run, int64_t keep) {
   }
 }
 
-void load_weights(const std::string& file, const std::vector<NamedParam>& params) {
-  at::NoGradGuard no_grad;
+void check_weights(const std::string& file, const std::vector<NamedParam>& params) {
   const auto stored = SafeTensors::open(file);
   const auto names = stored.names();
   std::set<std::string> unused(names.begin(), names.end());
@@ -225,8 +224,6 @@ void load_weights(const std::string& file, const std::vector<NamedParam>& params
     const auto tensor = stored.get(name);
     if (tensor.sizes() != param.value().sizes())
       mismatches.push_back(concat(name, " has shape ", tensor.sizes(), ", the model needs ", param.value().sizes()));
-    else
-      param.value().copy_(tensor);
   }
   for (const auto& name : unused) mismatches.push_back("unexpected: " + shortened(name));
   constexpr size_t shown = 1000;
@@ -234,6 +231,13 @@ void load_weights(const std::string& file, const std::vector<NamedParam>& params
   for (size_t i = 0; i < std::min(mismatches.size(), shown); ++i) list += "\n  " + mismatches[i];
   if (mismatches.size() > shown) list += concat("\n  and ", mismatches.size() - shown, " more");
   require<CheckpointError>(mismatches.empty(), file, ": does not fit the model:", list);
+}
+
+void load_weights(const std::string& file, const std::vector<NamedParam>& params) {
+  check_weights(file, params);
+  at::NoGradGuard no_grad;
+  const auto stored = SafeTensors::open(file);
+  for (const auto& [name, param] : params) param.value().copy_(stored.get(name));
 }
 
 namespace {

@@ -801,6 +801,9 @@ TEST_CASE("what fine-tuning and its runs cannot do is refused in a sentence", "[
   check_refused(tried + "--jobs 3", 2,
                 "--jobs 3: several fine-tunings run beside each other, and one is made; leave it");
   const auto resumed = "pretrain --run " + w.run + " --resume --allow-config-change --set ";
+  check_refused(resumed + "task.max_length=8", 2,
+                "--set task.max_length=8: `cloze finetune` reads the task as it makes a run; set that there");
+  check_refused(resumed + "'task={metric: f1}'", 2, "--set task.metric=f1: `cloze finetune` reads the task as it");
   check_refused(resumed + "data.max_seq_length=8", 2, "--set data.max_seq_length=8: changes nothing of a fine-tuning");
   check_refused(resumed + "'evaluation={sequences: 3}'", 2, "--set evaluation.sequences=3: changes nothing of");
   check_refused("pretrain --branch-from " + w.run + " --run " + (w.dir / "a") + " --set evaluation.seed=3", 2,

@@ -130,6 +130,26 @@ TEST_CASE("a run without a step left takes no change of its steps, and may be me
                     Catch::Contains("has no step left after step "));
 }
 
+TEST_CASE("a resume that is refused leaves the run as it was, whatever is allowed", "[train][history][resume]") {
+  TempDir dir;
+  auto config = steady_run(dir, 2);
+  pretrain(config, {.run = dir / "run"});
+  const auto files = [&] { return read_file(dir / "run/run.yaml") + read_file(dir / "run/provenance.json"); };
+  const auto before = files();
+  const auto refused = [&](const RunConfig& wrong, const std::string& sentence) {
+    CHECK_THROWS_WITH(pretrain(wrong, {.run = dir / "run", .resume = true, .overwrite_config = true}),
+                      Catch::Contains(sentence));
+    CHECK(files() == before);
+  };
+  config.train.budget.steps = 4;
+  auto wrong = config;
+  as<BertConfig>(wrong.model)->hidden_size = 64;
+  refused(wrong, "weights.safetensors: does not fit the model:");
+  wrong = config;
+  wrong.init.from = dir / "other";
+  refused(wrong, "has begun, and a run that goes on keeps what it began with");
+}
+
 TEST_CASE("a budget that is used up ends a run that was stopped before", "[train][history][resume]") {
   TempDir dir;
   auto config = steady_run(dir, 8);
