@@ -50,24 +50,25 @@ void TaskRecord::open(const std::vector<std::string>& files, TaskFormat format) 
   const auto& data = config.data;
   source_ = {.files = files, .format = format, .header = data.header, .skip_bad = options_.skip_bad, .each = data.each};
   const bool is_folder = format == TaskFormat::folders;
-  text_ = columns_of(data.text.empty() && (is_folder || format == TaskFormat::trec) ? "text" : data.text, "data.text");
-  second_ = columns_of(data.second, "data.second");
+  const bool has_text = is_folder || format == TaskFormat::trec;
+  const auto usual = has_text ? JsonKeys{.text = "text", .label = is_folder ? "label" : ""} : config.kind->files.keys;
+  text_ = columns_of(data.text.empty() ? usual.text : data.text, "data.text");
+  second_ = columns_of(data.second.empty() ? usual.second : data.second, "data.second");
   id_ = columns_of(data.id.empty() && is_folder ? "{label}/{name}" : data.id, "data.id");
   group_ = columns_of(data.group, "data.group");
   for (const auto& name : data.candidates) candidates_.push_back(column(name));
-  add_label_columns(is_folder);
-  require_columns();
+  add_label_columns(usual.label);
   records_ = open_records(source_);
   cells_.resize(source_.columns.size());
 }
 
-void TaskRecord::add_label_columns(bool is_folder) {
+void TaskRecord::add_label_columns(const std::string& usual) {
   const auto& data = config.data;
   const auto add = [&](const std::string& name) { labels_.push_back(column(name, !options_.needs_labels)); };
   if (!data.answers.empty())
     add(data.answers);
-  else if (is_folder && data.label.empty())
-    add("label");
+  else if (data.label.empty() && !usual.empty())
+    add(usual);
   else
     std::ranges::for_each(data.label, add);
 }
@@ -92,15 +93,6 @@ TaskRecord::ColumnText TaskRecord::columns_of(const std::string& text, const cha
   column_text.between = parsed.between;
   for (const auto& name : parsed.columns) column_text.columns.push_back(column(name));
   return column_text;
-}
-
-/// The columns of a kind whose files have forms of their own, which those need not name.
-void TaskRecord::require_columns() const {
-  const auto& kind = config.kind;
-  const bool is_whole = !text_.columns.empty() && (!kind->has_answers || !second_.columns.empty()) &&
-                        (!labels_.empty() || !options_.needs_labels);
-  require<ConfigError>(is_whole, source_.files.front(), ": ", kind, " in JSON lines is read from named keys; write ",
-                       kind->files.keys);
 }
 
 const Cell& TaskRecord::cell(size_t i) const {

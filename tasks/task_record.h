@@ -28,7 +28,6 @@ inline bool is_no_number(std::string_view text) {
 class TaskRecord {
  public:
   TaskRecord(const TaskConfig& task, LabelPool& labels, const PartOptions& options);
-  /// Throws ConfigError for JSON lines whose keys the task does not name.
   void open(const std::vector<std::string>& files, TaskFormat format);
   /// Reads the next record; false at the end.
   bool next();
@@ -39,6 +38,7 @@ class TaskRecord {
   std::string id() const { return joined(id_); }
   std::string group() const { return joined(group_); }
   std::string text() const { return joined(text_); }
+  const std::string& text_name() const { return source_.columns[text_.columns.front()].name; }
   std::string second() const { return joined(second_); }
   bool is_pair() const { return !second_.columns.empty(); }
   /// The text as a list of words; null: it is none.
@@ -82,8 +82,7 @@ class TaskRecord {
   };
   size_t column(const std::string& name, bool is_optional = false);
   ColumnText columns_of(const std::string& text, const char* key);
-  void add_label_columns(bool is_folder);
-  void require_columns() const;
+  void add_label_columns(const std::string& usual);
   void trim_labels();
   const Cell& cell(size_t i) const;
   const std::string& text_cell(size_t i) const;

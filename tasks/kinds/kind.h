@@ -30,12 +30,17 @@ class TaskRowMaker;
 /// Makes a scorer of any part of the items.
 using TaskScorerMaker = TaskScorer (*)(const ScoredItems&);
 
-/// Forms of files that one kind alone reads. It reads JSON lines too, whose keys it has to name, and no others.
+/// The keys of JSON lines that a task does not name, as data sets of the hub have them.
+struct JsonKeys {
+  const char *text = "", *second = "", *label = "";
+};
+
+/// Forms of files that one kind alone reads. It reads JSON lines too, and no others.
 struct TaskFiles {
   std::vector<TaskFormat> formats{};  ///< empty: it reads tables, JSON lines, lines of TREC and folders
   const char* lacking = "";           ///< what other forms lack, for a mistake in a task file, and the remedy
   const char* lacking_here = "";      ///< the same for a file that was found
-  const char* keys = "";              ///< of JSON lines
+  JsonKeys keys{};
 };
 
 /// What is so of a kind of task. An option that it has not is refused in its task files.

@@ -180,8 +180,10 @@ TEST_CASE("a file of another form than its kind has is refused", "[tasks]") {
              Contains("is read as tsv, which has no places of answers"));
   CHECK_THAT(part_fault(task_with("classification", "t.conll", "text: 0, label: 1"), "a b\n", "t.conll"),
              Contains("is read as conll, and 'kind' is classification; write another `format`"));
-  CHECK_THAT(part_fault(task_with("spans", "t.jsonl", "text: q"), "{}\n", "t.jsonl"),
-             Contains("spans in JSON lines is read from named keys; write `text` (the question)"));
+  CHECK_THAT(part_fault(task_with("spans", "t.jsonl", "text: q"), "{\"q\": \"Who?\", \"c\": \"\"}\n", "t.jsonl"),
+             Contains("t.jsonl:1: has no 'context'; it has c, q"));
+  CHECK_THAT(part_fault(task_with("tagging", "t.jsonl", "text: w"), "{\"w\": [\"a\"]}\n", "t.jsonl"),
+             Contains("t.jsonl:1: has no 'tags'; it has w"));
   const TaskFolder folder;
   folder.write("a.jsonl", "{}\n");
   CHECK_THAT(folder.fault(task_with("classification", "a.jsonl + a.jsonl", "text: q, label: l")),

@@ -240,6 +240,21 @@ TEST_CASE("tags in JSON lines are lists", "[tasks]") {
   CHECK(task.labels.names == std::vector<std::string>{"0", "3"});
 }
 
+TEST_CASE("JSON lines of tags and of answers have usual keys, where a task names none", "[tasks]") {
+  const TaskFolder folder;
+  folder.write("t.jsonl", "{\"tokens\": [\"a\", \"b\"], \"tags\": [\"X\", \"Y\"]}\n");
+  folder.write("t.conll", "c\tX\nd\tY\n");
+  const auto tags = folder.open("task: t\nkind: tagging\ndata: {train: t.conll, valid: test, test: t.jsonl}");
+  CHECK(tags.test.items[0].words == std::vector<std::string>{"a", "b"});
+  CHECK(tags.test.items[0].gold == tags.train.items[0].gold);
+  folder.write("s.jsonl",
+               "{\"question\": \"Who?\", \"context\": \"It was Ann.\", "
+               "\"answers\": {\"text\": [\"Ann\"], \"answer_start\": [7]}}\n");
+  const auto spans = folder.open("task: s\nkind: spans\ndata: {train: s.jsonl, valid: test, test: s.jsonl}");
+  CHECK(spans.train.items[0].second == "It was Ann.");
+  CHECK(spans.train.items[0].gold.spans == std::vector<AnswerSpan>{{"Ann", 7}});
+}
+
 TEST_CASE("tags that break their scheme are counted, and tags of another form refused", "[tasks]") {
   const TaskFolder folder;
   const std::string tagging = "task: t\nkind: tagging\ndata: {train: t.conll, valid: test, test: t.conll, scheme: ";

@@ -35,7 +35,7 @@ struct Spans final : TaskKindRules {
                        .files = {.formats = {TaskFormat::squad},
                                  .lacking = "places of answers; write squad or jsonl",
                                  .lacking_here = "places of answers; write `format: squad` or jsonl",
-                                 .keys = "`text` (the question), `second` (the context) and `answers`"},
+                                 .keys = {.text = "question", .second = "context", .label = "answers"}},
                        .has_answers = true,
                        .reads_windows = true,
                        .texts = {"question", "context"},
@@ -46,7 +46,7 @@ struct Spans final : TaskKindRules {
   bool read_gold(TaskRecord& record, TaskItem& item) const override {
     const auto& cell = record.label_cell();
     if (!cell.is_list || cell.starts.size() != cell.texts.size())
-      fail<DataError>(record.where(), ": '", shortened(record.config.data.answers),
+      fail<DataError>(record.where(), ": '", shortened(record.label_name(0)),
                       "' is no list of answers, [{text, answer_start}]");
     TaskAnswer gold;
     if (!place_answers(item.second, CodePoints(item.second), cell.texts, cell.starts, record.where(), gold,

@@ -28,7 +28,7 @@ struct Tagging final : TaskKindRules {
                        .files = {.formats = {TaskFormat::conll, TaskFormat::conllu},
                                  .lacking = "words; write conll, conllu or jsonl",
                                  .lacking_here = "words with tags; write `format: conll`, or lists in JSON lines",
-                                 .keys = "`text` (the words) and `label` (the tags)"},
+                                 .keys = {.text = "tokens", .label = "tags"}},
                        .has_words = true,
                        .learns_labels = true,
                        .has_scheme = true,
@@ -42,8 +42,7 @@ struct Tagging final : TaskKindRules {
   void read_texts(const TaskRecord& record, TaskItem& item) const override {
     const auto* words = record.words();
     if (words == nullptr)
-      fail<DataError>(record.where(), ": '", shortened(record.config.data.text),
-                      "' is no list of words; tagging needs one");
+      fail<DataError>(record.where(), ": '", shortened(record.text_name()), "' is no list of words; tagging needs one");
     item.words = *words;
     item.second = record.second();
     item.is_pair = record.is_pair();
@@ -52,7 +51,7 @@ struct Tagging final : TaskKindRules {
     const auto& tags = record.label_cell();
     const auto count = item.words.size();
     if (!tags.is_list || !tags.starts.empty())
-      fail<DataError>(record.where(), ": '", shortened(record.config.data.label.front()),
+      fail<DataError>(record.where(), ": '", shortened(record.label_name(0)),
                       "' is no list of tags; tagging needs one");
     if (tags.texts.size() != count)
       fail<DataError>(record.where(), ": has ", counted(count, "word"), " and ", counted(tags.texts.size(), "tag"),
