@@ -215,6 +215,7 @@ class Group final : public Communicator {
     const auto by = interface_of(meeting);
     network_ = by.name.empty() ? "" : concat(by.name, " (", by.address, ")");
     guarded([&] { group_ = open_group(meeting, store_, by); });
+    if (sees_memory_) numbers_ = SharedNumbers::open(*this);
   }
 
   /// The first process, which serves the store, leaves last.
@@ -306,6 +307,11 @@ class Group final : public Communicator {
   }
 
   std::vector<std::vector<double> > exchange(const std::vector<double>& own) override {
+    if (numbers_) {
+      std::vector<std::vector<double> > all;
+      guarded([&] { all = numbers_->exchange(own); });
+      return all;
+    }
     constexpr size_t at_once = 31;
     std::vector<double> begin{static_cast<double>(own.size())};
     begin.insert(begin.end(), own.begin(), own.begin() + static_cast<int64_t>(std::min(own.size(), at_once)));
@@ -400,7 +406,7 @@ class Group final : public Communicator {
     return shared_memory_.get();
   }
 
-  void await_all() { all_of({0}, 1); }
+  void await_all() { exchange({}); }
 
   /// The numbers of every process, filled up to `count`.
   std::vector<std::vector<double> > all_of(const std::vector<double>& own, int64_t count) {
@@ -448,6 +454,7 @@ class Group final : public Communicator {
   bool has_failed_ = false;
   int64_t shared_ = 0;
   std::unique_ptr<SharedMemory> shared_memory_{};
+  std::unique_ptr<SharedNumbers> numbers_{};
   bool sees_memory_;  ///< of the others, as far as is known
 };
 

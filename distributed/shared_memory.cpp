@@ -1,11 +1,15 @@
 #include "distributed/shared_memory.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <climits>
 #include <nlohmann/json.hpp>
 
 #include "core/random.h"
@@ -77,6 +81,92 @@ std::unique_ptr<SharedMemory> SharedMemory::open(Communicator& processes, int64_
   if (own >= 0) close(own);
   const bool works = std::ranges::all_of(all, [](const auto& one) { return one[0] == 1; });
   return works ? std::move(memory) : nullptr;
+}
+
+// -- Numbers ----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr size_t at_once = 512;  ///< numbers in a note
+
+/// Lets the other thread of this core go on for a moment.
+void rest() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+/// What a process shows to the others. Its numbers have two places by turns: a process writes its next but one when all
+/// have shown their next, for which they have read this one.
+struct SharedNumbers::Note {
+  std::atomic<uint32_t> turn, waiting, has_left;
+  struct Place {
+    uint64_t count;  ///< of all numbers, which follow in several notes where they are many
+    double numbers[at_once];
+  } places[2];
+};
+
+SharedNumbers::SharedNumbers(std::unique_ptr<SharedMemory> memory, int64_t rank, int64_t size)
+    : memory_(std::move(memory)), rank_(static_cast<size_t>(rank)), size_(static_cast<size_t>(size)) {}
+
+std::unique_ptr<SharedNumbers> SharedNumbers::open(Communicator& processes) {
+  auto memory = SharedMemory::open(processes, sizeof(Note) / sizeof(float));
+  if (!memory) return nullptr;
+  return std::unique_ptr<SharedNumbers>(new SharedNumbers(std::move(memory), processes.rank(), processes.size()));
+}
+
+SharedNumbers::Note& SharedNumbers::note_of(size_t rank) const {
+  return *reinterpret_cast<Note*>(memory_->of(static_cast<int64_t>(rank)).data_ptr<float>());  // zeros at first
+}
+
+SharedNumbers::~SharedNumbers() { note_of(rank_).has_left = 1; }
+
+/// Shows the own numbers from `begin` on, as many as fit.
+void SharedNumbers::write(const std::vector<double>& numbers, size_t begin) {
+  auto& note = note_of(rank_);
+  auto& place = note.places[++turn_ % 2];
+  place.count = numbers.size();
+  const auto first = std::min(begin, numbers.size()), end = std::min(begin + at_once, numbers.size());
+  std::copy(numbers.data() + first, numbers.data() + end, place.numbers);
+  note.turn = turn_;
+  if (note.waiting > 0) syscall(SYS_futex, &note.turn, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+/// Waits for the note of this turn: awake for a while, then asleep.
+void SharedNumbers::await(Note& note) const {
+  constexpr int looks = 4000;                                   // some 50 microseconds
+  constexpr timespec nap{.tv_sec = 0, .tv_nsec = 200'000'000};  // until one looks whether that process has left
+  const auto is_there = [&](uint32_t turn) { return static_cast<int32_t>(turn - turn_) >= 0; };
+  for (int look = 0; look < looks; ++look) {
+    if (is_there(note.turn)) return;
+    rest();
+  }
+  ++note.waiting;
+  for (uint32_t turn; !is_there(turn = note.turn);) {
+    if (note.has_left != 0 && !is_there(note.turn)) fail("it has left");
+    syscall(SYS_futex, &note.turn, FUTEX_WAIT, turn, &nap, nullptr, 0);
+  }
+  --note.waiting;
+}
+
+std::vector<std::vector<double>> SharedNumbers::exchange(const std::vector<double>& own) {
+  std::vector<std::vector<double>> all(size_);
+  for (size_t begin = 0, most = 1; begin < most; begin += at_once) {
+    write(own, begin);
+    for (size_t rank = 0; rank < size_; ++rank) {
+      auto& note = note_of(rank);
+      await(note);
+      const auto& place = note.places[turn_ % 2];
+      const auto more = std::min<size_t>(at_once, place.count - std::min<size_t>(begin, place.count));
+      all[rank].insert(all[rank].end(), place.numbers, place.numbers + more);
+      most = std::max<size_t>(most, place.count);
+    }
+  }
+  return all;
 }
 
 }  // namespace cloze

@@ -80,6 +80,24 @@ std::vector<Tensor> own_sums(const Communicator& group, int64_t parts) {
     return said + ", " + group.share(group.is_first() ? "config of rank 0" : "") + ", " +
            group.share(concat("again ", group.rank()));
   };
+  all["many numbers"] = [](Communicator& group) {
+    const auto own = [](int64_t rank, int64_t turn) {
+      const std::vector<int64_t> counts{0, 1, 31, 32, 511, 512, 513, 2000};
+      return std::vector<double>(static_cast<size_t>(counts[static_cast<size_t>(turn * 3 + rank) % counts.size()]),
+                                 static_cast<double>(rank) + 0.001 * static_cast<double>(turn));
+    };
+    for (int64_t turn = 0; turn < 200; ++turn) {
+      const auto said = group.exchange(own(group.rank(), turn));
+      for (int64_t rank = 0; rank < group.size(); ++rank)
+        if (said.at(static_cast<size_t>(rank)) != own(rank, turn)) return concat("wrong in turn ", turn);
+    }
+    return std::string("right");
+  };
+  all["silent end"] = [](Communicator& group) {
+    if (group.rank() == 1) fail<DataError>("rank 1 ends and tells nobody");
+    for (;;) group.exchange({1});
+    return std::string();
+  };
   all["steps"] = [](Communicator& group) {
     say("begun");
     for (;;) group.exchange({1});
@@ -144,6 +162,21 @@ TEST_CASE(
 TEST_CASE("ranks receive the first one's tensors and texts, however long it takes, and everybody's numbers by rank") {
   for (const auto& end : Ranks("words", 3).ends())
     CHECK(end.said == "broadcast 0, 0 1, 0.1 2, 0.2 3, config of rank 0, again 0");
+}
+
+TEST_CASE("everybody's numbers are those of this turn, however many each has, by the network and by memory") {
+  for (const bool is_local : {false, true})
+    for (const auto& end : Ranks("many numbers", 3, {.is_local = is_local}).ends()) CHECK(end.said == "right");
+}
+
+TEST_CASE("nobody waits for a rank that has left without a word, by the network or by memory") {
+  for (const bool is_local : {false, true}) {
+    const auto ends = Ranks("silent end", 3, {.is_local = is_local}).ends();
+    for (const size_t rank : {0, 2}) {
+      CHECK(ends[rank].code == 4);
+      CHECK_THAT(ends[rank].said, Catch::StartsWith("another process does not answer ("));
+    }
+  }
 }
 
 TEST_CASE("a rank that is killed ends the others before the time-out, by name") {
