@@ -27,8 +27,12 @@ PartRange micro_batches_in(const PartRange& own, int64_t parts, int64_t of_step)
   return {parts_of(own.begin, parts, of_step).begin, parts_of(own.end - 1, parts, of_step).end};
 }
 
-Shares::Shares(Communicator& processes, int64_t parts, FlatParameters& flat)
-    : processes_(processes), parts_(parts), flat_(flat), slices_(slices_of(flat, processes.size())) {}
+Shares::Shares(Communicator& processes, const TrainConfig& config, FlatParameters& flat)
+    : processes_(processes),
+      parts_(config.parts),
+      is_deterministic_(config.deterministic),
+      flat_(flat),
+      slices_(slices_of(flat, processes.size())) {}
 
 PartRange Shares::own_slice() const {
   const auto rank = static_cast<size_t>(processes_.rank());
@@ -72,11 +76,19 @@ Tensor Shares::sum_of_parts(const PartRange& node, const std::function<void(int6
   });
 }
 
+Tensor Shares::sum_as_they_come(const std::function<void(int64_t part)>& add_part) {
+  for (int64_t part = own_parts().begin; part < own_parts().end; ++part) add_part(part);
+  return flat_.grads;
+}
+
 void Shares::sum_gradients(const std::function<void(int64_t part)>& add_part) {
   std::vector<Tensor> sums;
-  for (const auto& node : subtrees_in({0, parts_}, own_parts())) sums.push_back(sum_of_parts(node, add_part));
+  if (is_deterministic_)
+    for (const auto& node : subtrees_in({0, parts_}, own_parts())) sums.push_back(sum_of_parts(node, add_part));
+  else
+    sums.push_back(sum_as_they_come(add_part));
   if (is_alone()) return;
-  processes_.sum_slices(flat_.grads, sums, parts_, slices_);
+  processes_.sum_slices(flat_.grads, sums, is_deterministic_ ? parts_ : processes_.size(), slices_);
   for_others([&](const PartRange& slice) { flat_.grads.narrow(0, slice.begin, slice.size()).zero_(); });
 }
 

@@ -8,6 +8,7 @@
 #include "core/tensor/param.h"
 #include "distributed/communicator.h"
 #include "optimizers/optimizer.h"
+#include "run/config/train_config.h"
 
 namespace cloze {
 
@@ -19,8 +20,8 @@ PartRange micro_batches_in(const PartRange& own, int64_t parts, int64_t of_step)
 /// 2020 (arXiv 1910.02054).
 class Shares {
  public:
-  /// parts  of a step; all outlive this
-  Shares(Communicator& processes, int64_t parts, FlatParameters& flat);
+  /// All but the config outlive this.
+  Shares(Communicator& processes, const TrainConfig& config, FlatParameters& flat);
 
   bool is_alone() const { return processes_.size() == 1; }
   PartRange own_parts() const { return parts_of(processes_.rank(), processes_.size(), parts_); }
@@ -30,9 +31,9 @@ class Shares {
   int64_t owner_of_parameter(size_t parameter) const;
   int64_t owner_of_micro_batch(int64_t micro_batch, int64_t of_step) const;
 
-  /// Sums the gradients of a step in the order of its tree, where `add_part` adds those of an own part to the flat
-  /// gradients, which are zeros before. Those are then the sums: all in one process alone, else the own slice's, and
-  /// zeros.
+  /// Sums the gradients of a step in the order of its tree, or of the processes (train.deterministic), where `add_part`
+  /// adds those of an own part to the flat gradients, which are zeros before. Those are then the sums: all in one
+  /// process alone, else the own slice's, and zeros.
   void sum_gradients(const std::function<void(int64_t part)>& add_part);
   /// The sum of the squares of each parameter's gradient, the same for any number of processes.
   std::vector<double> exchange_squares() const;
@@ -44,9 +45,11 @@ class Shares {
  private:
   void for_others(const std::function<void(const PartRange&)>& use) const;
   Tensor sum_of_parts(const PartRange& node, const std::function<void(int64_t part)>& add_part);
+  Tensor sum_as_they_come(const std::function<void(int64_t part)>& add_part);
 
   Communicator& processes_;
   int64_t parts_;
+  bool is_deterministic_;
   FlatParameters& flat_;
   SliceBounds slices_;
 };

@@ -112,6 +112,9 @@ bool open_folder(Training& training, const Origin& origin) {
   freeze(training);
   const bool rows_differ = open_run_folder(training, origin);
   compare_memory(training, warn_of_memory);  // in the log of the run, too
+  if (!config.train.deterministic && config.train.parts > 1)
+    log_info("train",
+             "train.deterministic is false: the weights depend on the number of processes and on their processors");
   if (origin.initial.empty()) return rows_differ;
   log_info("init", to_text(initialized));
   training.write("init.json", json_text(to_json(initialized), 2) + "\n");

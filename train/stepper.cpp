@@ -55,6 +55,12 @@ void add(std::vector<LossPart>& sums, std::vector<LossPart> parts) {
   }
 }
 
+/// True where every process computes faster in bf16: those of one run have one precision.
+bool all_have_bf16(Communicator& processes, const at::Device& device) {
+  const auto all = processes.exchange({has_fast_bf16(device) ? 1.0 : 0.0});
+  return std::ranges::all_of(all, [](const auto& one) { return one[0] == 1; });
+}
+
 }  // namespace
 
 uint64_t pass_key(const Rng& rng, int64_t step, size_t micro) {
@@ -69,11 +75,11 @@ struct Stepper::Impl {
         device(device_of(config.train.device)),
         rng(rng_of(config.train, RandomStream::dropout)),
         max_norm(config.optimizer.max_grad_norm),
-        bf16(config.train.precision == Precision::bf16 && has_fast_bf16(device)),
+        bf16(config.train.precision == Precision::bf16 && all_have_bf16(group, device)),
         configured_precision(name_of(config.train.precision)),
         counts_whole(config.train.budget.count == FlopsCount::published),
         flat(collect_params(net), device),
-        shares(group, parts, flat),
+        shares(group, config.train, flat),
         optimizer(config.optimizer, flat) {
     network.backbone->set_gradient_checkpointing(config.train.gradient_checkpointing);
     flat.use_bf16(bf16);
@@ -389,9 +395,9 @@ void Stepper::refresh() { impl_->flat.refresh_shadow(); }
 int64_t Stepper::parameters() const { return impl_->flat.count(); }
 std::string Stepper::precision_description() const {
   if (impl_->bf16) return "bf16 matrix multiplications and activations, fp32 master weights";
-  return impl_->configured_precision == "bf16"
-             ? "fp32 (train.precision is bf16, but this processor has no bf16 units, without which it would be slower)"
-             : "fp32";
+  if (impl_->configured_precision != "bf16") return "fp32";
+  const auto* const whose = impl_->shares.is_alone() ? "this processor" : "a processor of the run";
+  return concat("fp32 (train.precision is bf16, but ", whose, " has no bf16 units, without which it would be slower)");
 }
 
 }  // namespace cloze

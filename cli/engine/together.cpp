@@ -88,12 +88,12 @@ class Rank {
     const auto commit = entry["commit"].is_null() ? "" : concat(" (", entry["commit"].get<std::string>(), ")");
     return {{"version of Cloze", entry["cloze"].get<std::string>() + commit},
             {"version of LibTorch", entry["libtorch"]},
-            {"instruction set", best_isa()},
             {"command", command_.arguments}};
   }
 
   static std::string mend_of(const std::string& fact) {
-    if (fact == "instruction set") return "start all with CLOZE_ISA set to the lower one";
+    if (fact == "instruction set")
+      return "start all with CLOZE_ISA set to the lower one, or begin the run with train.deterministic=false";
     if (fact == "command") return "for separate runs, unset the variables of the launcher";
     if (fact == "data") return "copy the prepared text to every machine";
     return "start the same program on every machine";
@@ -186,6 +186,7 @@ class Rank {
     const auto& device = asked.config.train.device;
     require<ConfigError>(device == "cpu", "train.device is ", device, ", and several processes train on CPUs; leave ",
                          "--processes or the launcher out, or set train.device=cpu");
+    if (asked.config.train.deterministic) compare("processor", {{"instruction set", best_isa()}});
     set_run(asked.run);
     auto parts = parts_of_run(asked.config);
     parts.before_steps = [this, before = parts.before_steps](Training& training) {

@@ -138,6 +138,7 @@ struct TrainConfig {
   int64_t batch_size = 32;
   int64_t accumulation = 1;
   int64_t parts = 1;
+  bool deterministic = true;
   Precision precision = Precision::bf16;
   bool gradient_checkpointing = false;
   std::string device = "cpu";
@@ -162,9 +163,11 @@ void describe(V& v, TrainConfig& c) {
     in_range(1, 1 << 20));
   v("parts", c.parts,
     "parts of an optimizer step, of which each process of a run has whole ones; the run has the same bits on any "
-    "number "
-    "of processes up to it, and where it is more than accumulation, forward passes are divided",
+    "number of processes up to it, and where it is more than accumulation, forward passes are divided",
     in_range(1, 1 << 12));
+  v("deterministic", c.deterministic,
+    "the parts of a step are added in the same order on any number of processes; false: each process adds its own as "
+    "they come, and processors of several kinds train together");
   v("precision", c.precision, "data type of matrix multiplications and activations");
   v("gradient_checkpointing", c.gradient_checkpointing,
     "each block is recomputed in the backward pass, which saves memory");

@@ -111,7 +111,7 @@ WITH = {
     "objectives.0.span_p": ["objectives.0.unit=span"],
     "optimizer.epsilon_hat": ["optimizer.bias_correction=true", "optimizer.epsilon=1e-3"],
     "schedule.decay_in_warmup": ["schedule.decay_from_start=true", "schedule.warmup=0.5"],
-    "train.on_divergence": RATE,
+    "train.on_divergence": RATE, "train.deterministic": ["train.parts=4"],
     "task.cut": ["task.max_length=6"], "task.stride": ["task.cut=windows", "task.max_length=6"],
 }
 # Keys that change no number, and why.

@@ -276,7 +276,14 @@ def check_errors():
                                         **(slow if rank else {})}) for rank in (0, 1)]
     codes = [one.code() for one in ranks]
     check("other instruction sets are refused", codes == [2, 2] and "the instruction set is portable" in
-          ranks[0].last(), ranks[0].text())
+          ranks[0].last() and "train.deterministic=false" in ranks[0].last(), ranks[0].text())
+    port = free_port()
+    ranks = [pretrain("mixed", "--set", "train.deterministic=false", *SET,
+                      variables={**{k: str(v) for k, v in by_srun(rank, 2, port).items()}, **(slow if rank else {})})
+             for rank in (0, 1)]
+    codes = [one.code() for one in ranks]
+    check("they train together where the order of sums is free", codes == [0, 0] and
+          "train.deterministic is false" in ranks[0].text(), ranks[0].text())
 
 
 def check_launchers_without_training():
@@ -296,6 +303,7 @@ def check_torchrun(torchrun):
                    hook])
     check("torchrun starts a run again, which goes on", run.code(120) == 0 and pathlib.Path("crashed").exists(),
           run.text())
+    check("what was started again has the same weights", same_weights("again", "torch"))
     bad = Process([*command, "--", cloze, "pretrain", "tiny.yaml", "--set", "train.batch_size=none"])
     check("torchrun repeats the sentence", bad.code() == 1 and "train.batch_size" in bad.text().split("FAILED")[-1],
           bad.text())

@@ -105,6 +105,27 @@ TEST_CASE("a step in eight parts has the same bytes on 1, 2, 4 and 8 processes",
   check_processes(runs, {2, 4, 8}, "step-00000003");
 }
 
+TEST_CASE("parts that are added as they come give the same bytes again, others than in order, and the same losses",
+          "[train][processes]") {
+  TempDir dir;
+  auto config = in_four_parts(tiny_run(dir, 3), 3);
+  const std::string runs = dir / "runs";
+  fs::create_directory(runs);
+  write_config(config, runs, "in-order");
+  config.train.deterministic = false;
+  for (const auto* name : {"as-they-come", "again"}) write_config(config, runs, name);
+  train_by(3, runs);
+  const auto run = runs + "/as-they-come-3", in_order = runs + "/in-order-3";
+  CHECK(differing_files(run, runs + "/again-3", "step-00000003") == "");
+  CHECK_THAT(differing_files(run, in_order, "step-00000003"), Catch::Contains("weights.safetensors"));
+  CHECK_THAT(read_file(run + "/log.txt"),
+             Catch::Contains("train.deterministic is false: the weights depend on the number of processes"));
+  const auto rows = metrics(run), expected = metrics(in_order);
+  REQUIRE(rows.size() == expected.size());
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (rows[i].contains("loss")) CHECK(rows[i]["loss"].get<double>() == Approx(expected[i]["loss"].get<double>()));
+}
+
 TEST_CASE("a run goes on at other numbers of processes to the bytes of one that was never stopped",
           "[train][processes][resume]") {
   TempDir dir;
@@ -189,6 +210,6 @@ TEST_CASE("a process with other weights than the first is named before anything 
   Network network(model, {default_objective<MlmConfig>()});
   FlatParameters flat(collect_params(network), at::kCPU);
   Disagreeing processes;
-  CHECK_THROWS_WITH(Shares(processes, 2, flat).require_equal_weights(),
+  CHECK_THROWS_WITH(Shares(processes, {.parts = 2}, flat).require_equal_weights(),
                     Catch::StartsWith("the weights of rank 1 on HOST are not those of rank 0 on HOST ("));
 }
