@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/text.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;
@@ -25,6 +26,7 @@ TEST_CASE("a step on many processes costs what the formulas of docs/scaling.md s
   CHECK(many.exchange == Approx(2 * 4e8 * (56.0 / 64) / 50e9 + 8 * 6 * 10e-6));  // between hosts, the slower way
   CHECK(of(8, 1).exchange == Approx(2 * 4e8 * (7.0 / 8) / 450e9 + 8 * 3 * 10e-6));
   CHECK(of(1, 1).exchange == 0);
+  for (const auto& line : separated(to_text(many), "\n")) CHECK(line.size() <= 100);
   CHECK(to_json(many)["compute_share"].get<double>() == Approx(1 / (1 + many.exchange)));
 }
 
