@@ -11,7 +11,7 @@ namespace {
 
 class Alone final : public Communicator {
  public:
-  Alone() : Communicator(0, 1, 1) {}
+  Alone() : Communicator(0, 1, 0, 1) {}
   std::string name_of(int64_t) const override { return "this process"; }
   std::string network() const override { return ""; }
   void sum_slices(const Tensor& flat, const std::vector<Tensor>& sums, int64_t, const SliceBounds&) override {

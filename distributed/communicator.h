@@ -29,6 +29,8 @@ class Communicator {
   int64_t size_here() const { return size_here_; }
   /// It writes the files of the run, prints, and decides for all.
   bool is_first() const { return rank_ == 0; }
+  /// The first process of this machine.
+  bool is_first_here() const { return rank_here_ == 0; }
   /// Seconds that this process has been in the verbs below so far: mostly those in which it has waited for others.
   double seconds_waited() const { return waited_; }
   /// `rank 3 on HOST (pid 71)`.
@@ -57,11 +59,12 @@ class Communicator {
   virtual void fail_for_all(const std::string& sentence, int exit_code) = 0;
 
  protected:
-  Communicator(int64_t rank, int64_t size, int64_t size_here) : rank_(rank), size_(size), size_here_(size_here) {}
+  Communicator(int64_t rank, int64_t size, int64_t rank_here, int64_t size_here)
+      : rank_(rank), size_(size), rank_here_(rank_here), size_here_(size_here) {}
   double waited_ = 0;
 
  private:
-  int64_t rank_, size_, size_here_;
+  int64_t rank_, size_, rank_here_, size_here_;
 };
 
 /// The values of every process, by rank; their numbers keep every bit, and may be none.

@@ -207,7 +207,7 @@ c10::intrusive_ptr<c10d::ProcessGroupGloo> open_group(const Meeting& meeting, co
 class Group final : public Communicator {
  public:
   explicit Group(const Meeting& meeting)
-      : Communicator(meeting.rank, meeting.size, meeting.local_size),
+      : Communicator(meeting.rank, meeting.size, meeting.local_rank, meeting.local_size),
         store_(open_store(meeting)),
         watch_(open_watch(meeting, store_)),
         sees_memory_(meeting.is_local()) {

@@ -19,9 +19,10 @@ namespace cloze {
 namespace {
 
 void check_data(const Training& training) {
-  // Checking for seconds is cheaper than training for days on damaged text.
-  training.store.verify();
-  training.held_out_store.verify();
+  if (training.processes.is_first_here()) {  // seconds are cheaper than days of training on damaged text
+    training.store.verify();
+    training.held_out_store.verify();
+  }
   const auto& config = training.config;
   if (training.store.train_words()) return;
   require<ConfigError>(config.train.budget.words == 0, config.data.tokens,

@@ -12,7 +12,7 @@
 class Spy final : public cloze::Communicator {
  public:
   explicit Spy(cloze::Communicator& group)
-      : Communicator(group.rank(), group.size(), group.size_here()), group_(group) {}
+      : Communicator(group.rank(), group.size(), group.is_first_here() ? 0 : 1, group.size_here()), group_(group) {}
   std::string name_of(int64_t rank) const override { return group_.name_of(rank); }
   std::string network() const override { return group_.network(); }
 

@@ -190,7 +190,7 @@ namespace {
 /// Processes of which the second tells of other weights.
 class Disagreeing final : public Communicator {
  public:
-  Disagreeing() : Communicator(0, 2, 2) {}
+  Disagreeing() : Communicator(0, 2, 0, 2) {}
   std::string name_of(int64_t rank) const override { return concat("rank ", rank, " on HOST"); }
   std::string network() const override { return ""; }
   void sum_slices(const Tensor&, const std::vector<Tensor>&, int64_t, const SliceBounds&) override {}
