@@ -278,6 +278,13 @@ void Optimizer::step(double learning_rate, double grad_scale, const PartRange& o
   if (!keeps_shadow) flat_.refresh_shadow();
 }
 
+void Optimizer::forget_others(const PartRange& own) {
+  for (const auto& [name, moment] : flat_moments_) {
+    forget(moment.narrow(0, 0, own.begin));
+    forget(moment.narrow(0, own.end, moment.numel() - own.end));
+  }
+}
+
 void Optimizer::step_fused(const UpdateRule& rule, const Step& step, std::vector<Matrix> matrices) {
   const auto& shadow = flat_.shadow;
   auto chunks = chunks_of(matrices);

@@ -22,6 +22,8 @@ class Optimizer {
   const Moments& moments(size_t parameter) const { return moments_[parameter]; }
   /// The moments of every parameter: `exp_avg.NAME`, ...
   StateDict state() const;
+  /// Gives back the memory of the moments of parameters that do not begin in `own`, which are lost.
+  void forget_others(const PartRange& own);
   /// Restores moments by name. Throws CheckpointError for a missing or misshapen one.
   void load(const StateDict& state);
 

@@ -331,6 +331,8 @@ void Stepper::collect() {
   in.move_state(/*to_first=*/true);
 }
 
+void Stepper::forget_collected() { impl_->optimizer.forget_others(impl_->shares.own_slice()); }
+
 void Stepper::spread() {
   auto& in = *impl_;
   if (in.shares.is_alone()) return;
@@ -338,6 +340,7 @@ void Stepper::spread() {
   in.flat.refresh_shadow();
   in.optimizer.updates = static_cast<int64_t>(in.processes.exchange({static_cast<double>(in.optimizer.updates)})[0][0]);
   in.move_state(/*to_first=*/false);
+  forget_collected();
 }
 
 std::vector<NamedParam> Stepper::params() const { return collect_params(impl_->network); }

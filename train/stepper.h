@@ -49,6 +49,8 @@ class Stepper {
   /// Brings all moments and mems to the first process, which alone saves them. Throws Error where the weights of
   /// another differ.
   void collect();
+  /// Gives back the memory of the moments of others, when they are saved.
+  void forget_collected();
   /// Gives the others what the first process has: the weights to all, and to each its moments and mems.
   void spread();
   /// The weights of the last step, which the next one continues from.
@@ -57,7 +59,7 @@ class Stepper {
   std::vector<NamedParam> averages() const;
   /// The average starts again from the weights.
   void restart_average();
-  /// Of the first process: of all since the last `collect`.
+  /// Of the first process: of all from `collect` to `forget_collected`.
   StateDict optimizer_state() const;
   void load_optimizer(const StateDict& state, int64_t updates);
   /// The mems after the last step: `memory.MICROBATCH.LAYER` [B, M, D]; empty before the first step and after a step

@@ -1,6 +1,7 @@
 #include "core/tensor/param.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <numbers>
@@ -174,6 +175,14 @@ at::Tensor lazy_zeros(int64_t count, at::Device device) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return at::zeros({count}, options);  // which says what is wrong
   return at::from_blob(memory, {count}, [bytes](void* mapped) { munmap(mapped, bytes); }, options);
+}
+
+void forget(const at::Tensor& slice) {
+  if (!slice.device().is_cpu()) return;
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto from = reinterpret_cast<uintptr_t>(slice.data_ptr()), to = from + slice.nbytes();
+  const auto begin = (from + page - 1) / page * page, end = to / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 FlatParameters::FlatParameters(std::vector<NamedParam> params, at::Device device) {

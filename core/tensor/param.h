@@ -197,6 +197,8 @@ void initialize(const std::vector<NamedParam>& params, double range, bool trunca
 /// Zeros fp32 [count] on `device`. On the CPU the system maps their memory page by page at the first write, so that
 /// rows of a table that are never written take none.
 at::Tensor lazy_zeros(int64_t count, at::Device device);
+/// Gives the memory of a slice of such a tensor back to the system, page by page: its numbers are lost.
+void forget(const at::Tensor& slice);
 
 /// One buffer for all values and one for all gradients; every parameter is a view of both.
 class FlatParameters {

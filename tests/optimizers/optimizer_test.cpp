@@ -483,6 +483,21 @@ TEST_CASE("an update is the same for any number of threads", "[optimizer]") {
   }
 }
 
+TEST_CASE("the moments of others are given back to the system, and the own ones stay", "[optimizer]") {
+  OptimizerConfig config;
+  config.rule = AdamW{};
+  FlatParameters flat(
+      {{"own", Param(at::ones({300, 1000}), Init::weight)}, {"other", Param(at::ones({300, 1000}), Init::weight)}},
+      at::kCPU);
+  Optimizer optimizer(config, flat);
+  flat.grads.fill_(1);
+  optimizer.step(0.01, 1);
+  const auto before = optimizer.moments(0).at("exp_avg").clone();
+  optimizer.forget_others({0, flat.ranges()[1].offset});
+  CHECK(at::equal(optimizer.moments(0).at("exp_avg"), before));
+  CHECK(optimizer.moments(1).at("exp_avg").narrow(0, 10, 280).abs().sum().item<float>() == 0);  // all but its edges
+}
+
 TEST_CASE("moments are restored by name, and those of another kind are rejected", "[optimizer]") {
   const auto values = [](const OptimizerConfig& config, bool interrupted) {
     FlatParameters flat(parameters(), at::kCPU);

@@ -145,6 +145,7 @@ void Checkpoints::save_step(Training& training, bool must) {
     if (must) throw;
     log_warning("train", concat(e.what(), "; the run continues, and the next checkpoint is saved as scheduled"));
   }
+  training.stepper->forget_collected();
   training.ledger.checkpoint += seconds_since(start);
   if (saved_at_ == state.step) tell_saved(training, state);
 }
