@@ -53,7 +53,10 @@ std::string texts_of(const DataConfig& data) {
 }
 
 /// Whether a key is of how a run began, so that going on with another value would only rename what was done.
-bool is_settled(const std::string& key) { return key == "init.from" || key.starts_with("task."); }
+bool is_settled(const std::string& key) {
+  return key == "init.from" || key == "train.seeds.init" || key.starts_with("model.initializer") ||
+         key.starts_with("task.");
+}
 
 /// Throws ConfigError for changes that nobody allowed, or that change nothing.
 void check_changes(const Training& training, const std::vector<ChangedKey>& changed, bool same_text) {

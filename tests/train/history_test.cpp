@@ -148,6 +148,12 @@ TEST_CASE("a resume that is refused leaves the run as it was, whatever is allowe
   wrong = config;
   wrong.init.from = dir / "other";
   refused(wrong, "has begun, and a run that goes on keeps what it began with");
+  wrong = config;
+  as<BertConfig>(wrong.model)->initializer_range = 0.5;
+  refused(wrong, "model.initializer_range: 0.02 -> 0.5");
+  wrong = config;
+  wrong.train.seeds.init = 5;
+  refused(wrong, "train.seeds.init: -1 -> 5");
 }
 
 TEST_CASE("a budget that is used up ends a run that was stopped before", "[train][history][resume]") {
