@@ -70,10 +70,14 @@ std::string help_part(int argc, char** argv) {
 constexpr const char* out_of_memory =
     "cloze: error: out of memory; end other programs, give this one more (ulimit -v), or train with a smaller model, a "
     "lower train.batch_size or train.gradient_checkpointing=true";
+constexpr const char* out_of_gpu_memory =
+    "cloze: error: the GPU is out of memory; lower train.batch_size and raise train.accumulation, set "
+    "train.gradient_checkpointing=true, or end what else computes on it";
 const std::string no_thread = concat("cloze: error: a thread cannot be started; ", threads_remedy);
 
 /// The sentence of an error for want of memory or threads; null for another one.
 const char* shortage_of(const std::exception& error) {
+  if (std::strstr(error.what(), "CUDA out of memory") != nullptr) return out_of_gpu_memory;
   if (is_out_of_memory(error)) return out_of_memory;
   const auto* of_system = dynamic_cast<const std::system_error*>(&error);
   const bool is_thread = of_system != nullptr && of_system->code() == std::errc::resource_unavailable_try_again;

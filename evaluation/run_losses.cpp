@@ -22,6 +22,7 @@
 #include "data/store/read_mixture.h"
 #include "run/config/load_config.h"
 #include "run/config/evaluation_protocol.h"
+#include "run/device.h"
 #include "run/moved.h"
 
 namespace cloze {
@@ -310,8 +311,8 @@ void score(std::vector<EvaluatedRun>& runs, const EvaluationRequest& c) {
   for (auto& one : runs) {
     if (measures.empty() || !c.all_checkpoints) measures = measures_of_run(one);
     auto network = one.run.network;
-    if (!network && !read_one(c, one.path, [&] { network = open_run(one.run.checkpoint).network; })) continue;
-    one.losses = evaluate(*network, measures, c.batch_size, at::kCPU);
+    if (!network && !read_one(c, one.path, [&] { network = open_on_own_device(one.run.checkpoint).network; })) continue;
+    one.losses = evaluate(*network, measures, c.batch_size, device_of(*network));
     one.bits_per_byte = bits_per_byte(one, measures);
   }
   std::erase_if(runs, [](const EvaluatedRun& one) { return one.losses.empty(); });

@@ -213,8 +213,7 @@ Collator rows_of_run(const RunConfig& config, const TokenStore& store, const Row
   if (!has_head || !is_prepared_task(folder)) return text_rows(config, store, start);
   auto context = row_context(config, store, start);
   require_special_tokens(config.objectives, backbone_of(config.model), store.tokenizer(), folder);
-  auto setting = labelled_setting(config.model, config.objectives);
-  setting.unpads = setting.unpads && context.step.has_unpadded_form;
+  const auto setting = labelled_setting(config.model, config.objectives);
   auto rows = make_labelled_rows(setting, read_prepared_part(folder, context.stage).rows, context.order_rng,
                                  context.step.batches(), config.data.drop_last);
   return {std::move(context), std::move(rows)};

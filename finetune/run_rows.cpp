@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "core/tensor/parallel.h"
+#include "run/device.h"
 
 namespace cloze {
 
@@ -56,7 +57,7 @@ template <class Compute, class Take>
 void for_each_batch(Network& network, const LabelledSetting& setting, const std::vector<TaskRow>& rows,
                     bool with_targets, int64_t batch_tokens, const Compute& compute, const Take& take) {
   const InEvaluation evaluation(network);
-  const auto device = network.backbone->token_embedding().value().device();
+  const auto device = device_of(network);
   std::vector<size_t> order(rows.size());
   std::iota(order.begin(), order.end(), size_t{0});
   if (!setting.pads_left) std::ranges::stable_sort(order, {}, [&](size_t r) { return rows[r].ids.size(); });
@@ -74,10 +75,9 @@ void for_each_batch(Network& network, const LabelledSetting& setting, const std:
     const auto numbers = batches[static_cast<size_t>(number)];
     std::vector<const TaskRow*> chosen;
     for (const auto row : numbers) chosen.push_back(&rows[row]);
-    auto batch = labelled_batch(setting, chosen, with_targets);
-    batch.candidates = Tensor();  // rows of like length are seldom of one item
-    for (auto* tensor : batch.tensors())
-      if (tensor->defined()) *tensor = tensor->to(device);
+    auto made = labelled_batch(setting, chosen, with_targets);
+    made.candidates = Tensor();  // rows of like length are seldom of one item
+    const auto batch = to_device(std::move(made), device);
     const auto computed = compute(batch);
     const std::lock_guard lock(taking);
     take(computed, batch, numbers);

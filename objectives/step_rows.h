@@ -22,7 +22,6 @@ struct StepRows {
   int64_t steps = 0;  ///< of the run; 0: unknown
   double epochs = 0;  ///< of the run, where `steps` is 0; 0: unknown too
   RowsStart start{};
-  bool has_unpadded_form = true;  ///< the device has attention of unpadded rows
   StepBatches batches() const {
     return {static_cast<uint64_t>(batch_size), static_cast<uint64_t>(accumulation), static_cast<uint64_t>(parts)};
   }

@@ -1,28 +1,79 @@
 #include "run/device.h"
 
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <dlfcn.h>
 #include <torch/cuda.h>
 
 #include "core/error.h"
 #include "core/kernels/cpu.h"
+#include "core/log.h"
 #include "core/tensor/moved.h"
+#include "run/run.h"
 
 namespace cloze {
 
-at::Device device_of(const std::string& name) {
-  if (name == "cpu") return at::kCPU;
-  require<ConfigError>(torch::cuda::is_available(), "train.device is '", name,
-                       "', but this LibTorch finds no GPU; use --set train.device=cpu, or a CUDA build of LibTorch");
+namespace {
+
+constexpr const char* cuda_library =
+    "; build with one that has it, `cmake -DCMAKE_PREFIX_PATH=\"$(python3 -c 'import torch; "
+    "print(torch.utils.cmake_prefix_path)')\"` after `pip install torch`, or use --set train.device=cpu";
+
+at::Device parsed_device(const std::string& name) {
   try {
-    const at::Device device(name);
-    require<ConfigError>(device.index() < torch::cuda::device_count(), "train.device is '", name, "', but there are ",
-                         torch::cuda::device_count(), " GPUs; count from cuda:0");
-    return device;
+    return at::Device(name);
   } catch (const c10::Error&) {
     fail<ConfigError>("train.device '", name, "' is unknown; use cpu, cuda or cuda:N");
   }
 }
 
-bool has_fast_bf16(at::Device device) { return !device.is_cpu() || cpu_has_bf16(); }
+/// The first number of a card's compute capability; 0: the driver does not tell.
+int compute_capability(at::Device device) {
+  using Attribute = int (*)(int* value, int attribute, int device);
+  dlopen("libcuda.so.1", RTLD_LAZY | RTLD_GLOBAL);  // the driver, which LibTorch has loaded
+  const auto ask = reinterpret_cast<Attribute>(dlsym(RTLD_DEFAULT, "cuDeviceGetAttribute"));
+  constexpr int capability_major = 75;
+  int number = 0;
+  return ask && ask(&number, capability_major, std::max<int>(device.index(), 0)) == 0 ? number : 0;
+}
+
+}  // namespace
+
+at::Device device_of(const std::string& name) {
+  const auto device = parsed_device(name);
+  if (device.is_cpu()) return device;
+  require<ConfigError>(at::detail::getCUDAHooks().isBuilt(), "train.device is '", name,
+                       "', but this LibTorch has no CUDA", cuda_library);
+  const int cards = torch::cuda::device_count();
+  require<ConfigError>(
+      cards > 0, "train.device is '", name,
+      "', but LibTorch finds no GPU; `nvidia-smi` tells whether there is a driver that sees one, or use "
+      "--set train.device=cpu");
+  if (cards == 1)
+    require<ConfigError>(device.index() < 1, "train.device is '", name, "', but there is one GPU; use cuda");
+  require<ConfigError>(device.index() < cards, "train.device is '", name, "', but there are ", cards,
+                       " GPUs; use cuda:0 to cuda:", cards - 1);
+  return device;
+}
+
+void move_to_own_device(LoadedRun& run) {
+  const auto& name = run.config.train.device;
+  if (name == "cpu") return;
+  try {
+    const auto device = device_of(name);
+    for (const auto& [parameter, param] : collect_params(*run.network)) {
+      auto value = param.value();
+      value.set_data(value.detach().to(device));
+    }
+  } catch (const ConfigError&) {
+    log_info("run", concat(run.folder, ": was trained on ", name, ", which is not here; it is computed on the CPU"));
+  }
+}
+
+bool has_fast_bf16(at::Device device) {
+  if (device.is_cpu()) return cpu_has_bf16();
+  const int capability = device.is_cuda() ? compute_capability(device) : 0;
+  return capability == 0 || capability >= 8;  // Ampere
+}
 
 Batch to_device(Batch batch, at::Device device) {
   if (device.is_cpu()) return batch;

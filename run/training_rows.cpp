@@ -13,7 +13,6 @@ StepRows training_rows(const TrainConfig& train, const TokenStore& store) {
                 .accumulation = train.accumulation,
                 .parts = std::min(train.parts, train.accumulation),
                 .steps = train.budget.steps};
-  rows.has_unpadded_form = train.device == "cpu";
   if (rows.steps > 0) return rows;
   rows.epochs = train.budget.epochs;
   const auto words = static_cast<double>(store.train_words().value_or(0));

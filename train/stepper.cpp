@@ -399,7 +399,10 @@ int64_t Stepper::parameters() const { return impl_->flat.count(); }
 std::string Stepper::precision_description() const {
   if (impl_->bf16) return "bf16 matrix multiplications and activations, fp32 master weights";
   if (impl_->configured_precision != "bf16") return "fp32";
-  const auto* const whose = impl_->shares.is_alone() ? "this processor" : "a processor of the run";
+  const bool is_alone = impl_->shares.is_alone();
+  const auto* const whose = !impl_->device.is_cpu() ? "this GPU"
+                            : is_alone              ? "this processor"
+                                                    : "a processor of the run";
   return concat("fp32 (train.precision is bf16, but ", whose, " has no bf16 units, without which it would be slower)");
 }
 

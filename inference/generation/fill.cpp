@@ -9,6 +9,7 @@
 #include "data/tokenizers/utf8.h"
 #include "objectives/plm/permutation.h"
 #include "objectives/rows.h"
+#include "run/device.h"
 #include "inference/generation/generate.h"
 
 namespace cloze {
@@ -37,7 +38,8 @@ void check_length(size_t tokens, int64_t max_tokens) {
 /// token attends to; other models read [MASK] there.
 Tensor mask_logits(const LoadedRun& run, std::vector<int64_t> text, const std::vector<int64_t>& masked) {
   const auto& special = run.tokenizer.special();
-  const auto row = [](const std::vector<int64_t>& ids) { return at::tensor(ids, at::kLong).unsqueeze(0); };
+  const auto device = device_of(*run.network);
+  const auto row = [&](const std::vector<int64_t>& ids) { return at::tensor(ids, at::kLong).unsqueeze(0).to(device); };
   if (backbone_of(run.config.model).is_two_stream()) {
     const auto line = plm_row(std::move(text), false, special);
     const auto length = static_cast<int64_t>(line.ids.size());
@@ -45,10 +47,11 @@ Tensor mask_logits(const LoadedRun& run, std::vector<int64_t> text, const std::v
     return run.network
         ->outputs({.input_ids = row(line.ids),
                    .token_type_ids = row(line.segments),
-                   .visible = visible,
+                   .visible = visible.to(device),
                    .target_positions = row(masked)})
         .back()
-        .second[0];
+        .second[0]
+        .to(at::kCPU);
   }
   if (predicts_shifted(run.config.objectives)) {
     const auto& model = backbone_of(run.config.model);
@@ -58,14 +61,14 @@ Tensor mask_logits(const LoadedRun& run, std::vector<int64_t> text, const std::v
     if (begins) text.insert(text.begin(), has_bos ? special.cls : special.sep);
     if (!model.is_decoder()) text.push_back(special.sep);
     Inputs inputs{.input_ids = row(text)};
-    if (model.is_decoder()) inputs.prefix = at::full({1}, static_cast<int64_t>(text.size()), at::kLong);
+    if (model.is_decoder()) inputs.prefix = row({std::ssize(text)}).squeeze(0);
     for (const auto& [name, tensor] : run.network->outputs(inputs))
-      if (name == "logits") return tensor[0].index_select(0, at::tensor(masked, at::kLong) + begins - 1);
+      if (name == "logits") return tensor[0].to(at::kCPU).index_select(0, at::tensor(masked, at::kLong) + begins - 1);
   }
   text.insert(text.begin(), special.cls);
   text.push_back(special.sep);
   for (const auto& [name, tensor] : run.network->outputs({.input_ids = row(text)}))
-    if (name == "prediction_logits") return tensor[0].index_select(0, at::tensor(masked, at::kLong) + 1);
+    if (name == "prediction_logits") return tensor[0].to(at::kCPU).index_select(0, at::tensor(masked, at::kLong) + 1);
   return {};
 }
 

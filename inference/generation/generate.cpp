@@ -12,6 +12,7 @@
 #include "core/text.h"
 #include "data/tokenizers/utf8.h"
 #include "objectives/generative_rows.h"
+#include "run/device.h"
 
 namespace cloze {
 
@@ -21,7 +22,7 @@ namespace {
 class DecodingModel final : public NextTokenModel {
  public:
   DecodingModel(Network& network, EncoderOutput encoder_output)
-      : network_(network), encoder_output_(std::move(encoder_output)) {
+      : network_(network), device_(device_of(network)), encoder_output_(std::move(encoder_output)) {
     for (const auto& objective : network.objectives)
       if (objective->head_name() == "lm") head_ = objective.get();
     require<ConfigError>(head_ != nullptr,
@@ -30,23 +31,24 @@ class DecodingModel final : public NextTokenModel {
   }
 
   /// Feeds tokens [rows, n] without computing logits.
-  void feed(const Tensor& tokens) { hidden_ = network_.backbone->decode(tokens, encoder_output_, state_); }
+  void feed(const Tensor& tokens) { hidden_ = network_.backbone->decode(tokens.to(device_), encoder_output_, state_); }
 
   const float* step(const std::vector<int64_t>& tokens, const std::vector<int64_t>& origins) override {
     if (interrupted) throw Interrupted("stopped");
     const auto ids = at::tensor(tokens, at::kLong).unsqueeze(1);
     bool reordered = false;
     for (size_t i = 0; i < origins.size(); ++i) reordered = reordered || origins[i] != static_cast<int64_t>(i);
-    if (reordered) state_ = state_.select(at::tensor(origins, at::kLong));
+    if (reordered) state_ = state_.select(at::tensor(origins, at::kLong).to(device_));
     feed(ids);
-    logits_ =
-        head_->outputs(*network_.backbone, hidden_)[0].second.select(1, 0).to(at::kFloat).contiguous();  // [rows, V]
+    const auto logits = head_->outputs(*network_.backbone, hidden_)[0].second.select(1, 0);  // [rows, V]
+    logits_ = logits.to(at::kCPU).to(at::kFloat).contiguous();
     return logits_.data_ptr<float>();
   }
   int64_t vocab() const override { return backbone_of(network_.model_config()).vocab_size; }
 
  private:
   Network& network_;
+  at::Device device_;
   EncoderOutput encoder_output_;
   DecoderState state_;
   Objective* head_ = nullptr;
@@ -136,8 +138,9 @@ std::vector<std::vector<GeneratedIds>> generate_ids(Network& network, const std:
     EncoderOutput encoder_output;
     if (model.is_encoder_decoder()) {
       const auto [ids, mask] = padded(sources, model.pad_token_id, masks);
-      encoder_output =
-          network.backbone->encode({.input_ids = ids, .attention_mask = mask});  // shared by all rows of a prompt
+      const auto device = device_of(network);
+      encoder_output = network.backbone->encode(  // shared by all rows of a prompt
+          {.input_ids = ids.to(device), .attention_mask = mask.defined() ? mask.to(device) : mask});
     }
     DecodingModel decoding(network, encoder_output);
     if (const auto real = static_cast<int64_t>(shape.real); real > 1)

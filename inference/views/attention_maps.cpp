@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "inference/scoring/embeddings.h"
+#include "run/device.h"
 
 namespace cloze {
 
@@ -31,7 +32,7 @@ std::vector<std::vector<float>> maps_of(const Tensor& probabilities, int64_t len
   std::vector<std::vector<float>> heads;
   if (probabilities.dim() != 4 || probabilities.size(2) != length || probabilities.size(3) != length) return heads;
   for (int64_t h = 0; h < probabilities.size(1); ++h) {
-    const auto map = probabilities[0][h].to(at::kFloat).contiguous();
+    const auto map = probabilities[0][h].to(at::kCPU).to(at::kFloat).contiguous();
     heads.emplace_back(map.data_ptr<float>(), map.data_ptr<float>() + map.numel());
   }
   return heads;
@@ -47,7 +48,7 @@ AttentionMaps attention_maps(const LoadedRun& run, const std::string& text) {
   require<DataError>(length > 0, "the sentence has no tokens; give another");
   require<DataError>(length <= room, "the sentence has ", length, " tokens, the model reads at most ", room,
                      "; shorten it");
-  const Inputs inputs{.input_ids = at::tensor(ids, at::kLong).unsqueeze(0)};
+  const Inputs inputs{.input_ids = at::tensor(ids, at::kLong).unsqueeze(0).to(device_of(*run.network))};
   Traces traces;
   if (backbone_of(run.config.model).is_encoder_decoder())
     run.network->backbone->encode(inputs, &traces.encoder);

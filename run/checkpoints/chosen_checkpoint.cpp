@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/log.h"
+#include "run/device.h"
 #include "run/folder.h"
 #include "run/run.h"
 #include "run/run_files.h"
@@ -33,14 +34,20 @@ std::vector<std::string> all_checkpoints_of(const std::string& run) {
   return all_checkpoints;
 }
 
+LoadedRun open_on_own_device(const std::string& checkpoint) {
+  auto run = open_run(checkpoint);
+  move_to_own_device(run);
+  return run;
+}
+
 LoadedRun open_chosen(const std::string& path, CheckpointChoice choice) {
-  return read_checkpoint([&] { return chosen_checkpoint(path, choice); }, open_run);
+  return read_checkpoint([&] { return chosen_checkpoint(path, choice); }, open_on_own_device);
 }
 
 LoadedRun open_intact(const std::string& checkpoint) {
   const auto folder = (fs::path(checkpoint) / "").lexically_normal().parent_path();
   if (is_step_name(folder.filename().string())) require_intact(checkpoint);
-  return open_run(checkpoint);
+  return open_on_own_device(checkpoint);
 }
 
 }  // namespace cloze

@@ -31,10 +31,13 @@ std::string chosen_checkpoint(const std::string& path, CheckpointChoice choice);
 /// The step folders of a run, from the first on. Throws ConfigError for a path that is no run directory, or has none.
 std::vector<std::string> all_checkpoints_of(const std::string& run);
 
-/// Opens it; where the run trains and has removed it meanwhile, the one that is chosen then.
+/// Opens a checkpoint, to compute on the device of its run.
+LoadedRun open_on_own_device(const std::string& checkpoint);
+
+/// Opens it so; where the run trains and has removed it meanwhile, the one that is chosen then.
 LoadedRun open_chosen(const std::string& path, CheckpointChoice choice);
 
-/// Opens a checkpoint. Throws CheckpointError for a step folder whose files are not those of its manifest.
+/// Opens a checkpoint so. Throws CheckpointError for a step folder whose files are not those of its manifest.
 LoadedRun open_intact(const std::string& checkpoint);
 
 }  // namespace cloze

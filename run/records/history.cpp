@@ -159,7 +159,7 @@ bool names_text(const std::string& key) {
 bool may_change(const std::string& key) {
   if (key == "train.budget.count") return false;  // FLOPs of two counts have no sum
   return key.starts_with("train.budget.") || key.starts_with("checkpoint.") || names_text(key) ||
-         key == "train.workers" || key == "train.threads" || key == "train.on_divergence";
+         key == "train.workers" || key == "train.threads" || key == "train.device" || key == "train.on_divergence";
 }
 
 }  // namespace cloze

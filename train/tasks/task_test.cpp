@@ -11,6 +11,7 @@
 #include "core/spelling.h"
 #include "core/stopwatch.h"
 #include "core/text.h"
+#include "run/checkpoints/chosen_checkpoint.h"
 #include "run/records/suite_units.h"
 #include "run/records/task_summary.h"
 #include "tasks/figures/figures_output.h"
@@ -104,7 +105,7 @@ void TaskTest::finish(Training& training) {
   const auto start = Clock::now();
   training.stepper->end();  // the last checkpoint is saved, and the best one needs the memory
   training.network.reset();
-  const auto best = open_run(training.options.run);
+  const auto best = open_on_own_device(training.options.run);
   const auto chosen = chosen_on_valid(best.state);
   learned_ = chosen.learned;
   const auto task = judged_task(config.data.tokens, config.objectives, chosen.no_answer_threshold);

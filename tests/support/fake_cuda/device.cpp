@@ -8,6 +8,7 @@
 //
 //   FAKE_CUDA_DEVICES   number of GPUs, 1 without it; 0: as a machine without a driver
 //   FAKE_CUDA_MEMORY    bytes of the card
+//   FAKE_CUDA_CAPABILITY  the first number of its compute capability, 9 without it
 //   FAKE_CUDA_REPORT    file that receives the counts when the process ends
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
@@ -31,6 +32,13 @@ c10::DeviceIndex number_of_cards() {
 
 }  // namespace
 }  // namespace fake_cuda
+
+/// The driver's function, for the compute capability alone.
+extern "C" FAKE_CUDA_API int cuDeviceGetAttribute(int* value, int, int) {
+  const char* capability = std::getenv("FAKE_CUDA_CAPABILITY");
+  *value = capability ? std::atoi(capability) : 9;
+  return 0;
+}
 
 namespace at {
 

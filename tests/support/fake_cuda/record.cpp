@@ -2,6 +2,9 @@
 // line each of `operators`, `syncs`, `mixed` and the copies, then one for each cause of a sync and each mixed operator.
 #include "tests/support/fake_cuda/record.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <fstream>
 
@@ -12,20 +15,32 @@ namespace {
 Counts all;
 int depth = 0;  // of operators within operators, under the mutex
 
-struct Report {
-  ~Report() {
-    const char* path = std::getenv("FAKE_CUDA_REPORT");
-    if (!path) return;
-    std::ofstream out(path, std::ios::app);
-    out << "operators " << total(all.operators) << "\nsyncs " << total(all.syncs) << "\nmixed " << total(all.mixed);
-    out << "\nto_device " << all.copies_to_device << " " << all.bytes_to_device;
-    out << "\nto_host " << all.copies_to_host << " " << all.bytes_to_host << "\n";
-    for (const auto& [cause, count] : all.syncs) out << "sync " << cause << " " << count << "\n";
-    for (const auto& [name, count] : all.mixed) out << "mixed " << name << " " << count << "\n";
-  }
-} report;
+void write_report() {
+  const char* path = std::getenv("FAKE_CUDA_REPORT");
+  if (!path) return;
+  std::ofstream out(path);
+  out << "operators " << total(all.operators) << "\nsyncs " << total(all.syncs) << "\nmixed " << total(all.mixed);
+  out << "\nto_device " << all.copies_to_device << " " << all.bytes_to_device;
+  out << "\nto_host " << all.copies_to_host << " " << all.bytes_to_host << "\n";
+  for (const auto& [cause, count] : all.syncs) out << "sync " << cause << " " << count << "\n";
+  for (const auto& [name, count] : all.mixed) out << "mixed " << name << " " << count << "\n";
+}
+
+struct AtExit {
+  ~AtExit() { write_report(); }
+} at_exit;
 
 }  // namespace
+}  // namespace fake_cuda
+
+/// The program ends by it, and runs no destructors.
+extern "C" FAKE_CUDA_API void _exit(int code) {
+  fake_cuda::write_report();
+  syscall(SYS_exit_group, code);
+  __builtin_unreachable();
+}
+
+namespace fake_cuda {
 
 std::recursive_mutex& device_mutex() {
   static auto* mutex = new std::recursive_mutex;  // outlives threads that end with the process
