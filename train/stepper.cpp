@@ -51,7 +51,8 @@ void add(std::vector<LossPart>& sums, std::vector<LossPart> parts) {
     sums[k].sum += parts[k].sum;
     sums[k].count += parts[k].count;
     if (parts[k].weights.defined()) sums[k].weights = at::cat({sums[k].weights, parts[k].weights});
-    if (parts[k].counts.defined()) sums[k].counts += parts[k].counts;
+    if (const auto& more = parts[k].counts; more.defined())  // undefined where a micro-batch has no predictions
+      sums[k].counts = sums[k].counts.defined() ? sums[k].counts + more : more;
   }
 }
 
