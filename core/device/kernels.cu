@@ -141,21 +141,28 @@ extern "C" __global__ void dropout(i64 rows, i64 width, const T* x, Dropout drop
   store(v, out + first, column, width);
 }
 
-/// out = residual + dropout(y + bias); bias may be null.
-extern "C" __global__ void dropout_add(i64 rows, i64 width, const T* y, const float* bias, Dropout drop,
-                                       const T* residual, T* out) {
-  EACH_TILE(rows, width)
-  float v[per_lane], more[per_lane];
-  load(y + first, column, width, v);
+/// v = residual + dropout(y + bias), eight columns of a row; bias may be null. All lanes of a warp call it.
+__device__ inline void add_branch(i64 row, i64 tile, i64 column, i64 width, const T* y, const float* bias,
+                                  const Dropout& drop, const T* residual, float* v) {
+  float more[per_lane];
+  load(y + row * width, column, width, v);
   if (bias) {
     load(bias, column, width, more);
 #pragma unroll
     for (int i = 0; i < per_lane; ++i) v[i] += more[i];
   }
   drop_out(drop, row, width, tile, v);
-  load(residual + first, column, width, more);
+  load(residual + row * width, column, width, more);
 #pragma unroll
   for (int i = 0; i < per_lane; ++i) v[i] += more[i];
+}
+
+/// out = residual + dropout(y + bias); bias may be null.
+extern "C" __global__ void dropout_add(i64 rows, i64 width, const T* y, const float* bias, Dropout drop,
+                                       const T* residual, T* out) {
+  EACH_TILE(rows, width)
+  float v[per_lane];
+  add_branch(row, tile, column, width, y, bias, drop, residual, v);
   store(v, out + first, column, width);
 }
 
@@ -170,18 +177,13 @@ extern "C" __global__ void norm_forward(i64 rows, i64 width, const T* y, const f
   float v[per_lane], more[per_lane], sum = 0, squares = 0;
   for (i64 tile = 0; tile < tiles; ++tile) {
     const i64 column = tile * tile_width + own_lane() * per_lane;
-    load(y + first, column, width, v);
     if (z) {
-      if (bias) {
-        load(bias, column, width, more);
+      add_branch(row, tile, column, width, y, bias, drop, residual, v);
 #pragma unroll
-        for (int i = 0; i < per_lane; ++i) v[i] += more[i];
-      }
-      drop_out(drop, row, width, tile, v);
-      load(residual + first, column, width, more);
-#pragma unroll
-      for (int i = 0; i < per_lane; ++i) v[i] = column + i < width ? rounded<T>(v[i] + more[i]) : 0.0f;
+      for (int i = 0; i < per_lane; ++i) v[i] = column + i < width ? rounded<T>(v[i]) : 0.0f;
       store(v, z + first, column, width);
+    } else {
+      load(y + first, column, width, v);
     }
 #pragma unroll
     for (int i = 0; i < per_lane; ++i) sum += v[i];
@@ -458,12 +460,11 @@ struct Adam {
   float beta1, beta2, epsilon, rest1, rest2, correction1, correction2, grad_scale;
 };
 
-/// An update of ranges of the flat buffers, the gradients zeroed: warps take the tiles of all ranges in turn. *scale:
-/// of the gradients besides that of `adam`; 0: no update, and zeroed gradients.
+/// An update of ranges of the flat buffers, the gradients zeroed: warps take the tiles of all ranges in turn.
 ///   ranges  [count, 3]: the first tile, the first number and the end of each
 ///   decay   [count]: weight decay, or 0
-extern "C" __global__ void adamw(i64 count, i64 tiles, const i64* ranges, const float* decay, Adam adam,
-                                 const float* scale, float rate, float* p, float* g, float* m, float* v, bf16* shadow) {
+extern "C" __global__ void adamw(i64 count, i64 tiles, const i64* ranges, const float* decay, Adam adam, float rate,
+                                 float* p, float* g, float* m, float* v, bf16* shadow) {
   const i64 tile = own_warp();
   if (tile >= tiles) return;
   i64 low = 0, high = count;
@@ -478,24 +479,21 @@ extern "C" __global__ void adamw(i64 count, i64 tiles, const i64* ranges, const 
   const i64 end = ranges[3 * low + 2];
   float x[per_lane], d[per_lane], first[per_lane], second[per_lane];
   load(g, at, end, d);
-  const float factor = scale ? adam.grad_scale * *scale : adam.grad_scale;
-  if (factor != 0) {
-    load(p, at, end, x);
-    load(m, at, end, first);
-    load(v, at, end, second);
+  load(p, at, end, x);
+  load(m, at, end, first);
+  load(v, at, end, second);
 #pragma unroll
-    for (int i = 0; i < per_lane; ++i) {
-      const float gradient = d[i] * factor;
-      first[i] = adam.beta1 * first[i] + adam.rest1 * gradient;
-      second[i] = adam.beta2 * second[i] + adam.rest2 * gradient * gradient;
-      const float step = first[i] / adam.correction1 / (sqrtf(second[i] / adam.correction2) + adam.epsilon);
-      x[i] = x[i] * (1.0f - rate * decay[low]) - rate * step;
-    }
-    store(x, p, at, end);
-    store(first, m, at, end);
-    store(second, v, at, end);
-    if (shadow) store(x, shadow, at, end);
+  for (int i = 0; i < per_lane; ++i) {
+    const float gradient = d[i] * adam.grad_scale;
+    first[i] = adam.beta1 * first[i] + adam.rest1 * gradient;
+    second[i] = adam.beta2 * second[i] + adam.rest2 * gradient * gradient;
+    const float step = first[i] / adam.correction1 / (sqrtf(second[i] / adam.correction2) + adam.epsilon);
+    x[i] = x[i] * (1.0f - rate * decay[low]) - rate * step;
   }
+  store(x, p, at, end);
+  store(first, m, at, end);
+  store(second, v, at, end);
+  if (shadow) store(x, shadow, at, end);
 #pragma unroll
   for (int i = 0; i < per_lane; ++i) d[i] = 0;
   store(d, g, at, end);

@@ -55,6 +55,15 @@ TEST_CASE("the end of a sublayer is one product and one kernel", "[device]") {
   fake_nvrtc::around_kernels() = {};
 }
 
+TEST_CASE("rows that are left out do not move the masks of others", "[device]") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const auto x = numbers({9, 300}, 0.1).to(type), index = at::tensor(std::vector<int64_t>{7, 0, 3}, at::kLong);
+  Dropout drop{.p = 0.4, .key = 3, .site = 1, .active = true};
+  const auto all = device::dropout(x, drop).index_select(0, index);
+  drop.rows = index;
+  CHECK(at::equal(device::dropout(x.index_select(0, index), drop), all));
+}
+
 TEST_CASE("rotations of a GPU equal those of the plain form", "[device]") {
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
   const auto x = numbers({2, 9, 20}, 0.1), angles = numbers({9, 4}, 0.3).cumsum(1);
