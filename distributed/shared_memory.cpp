@@ -100,14 +100,14 @@ void rest() {
 
 }  // namespace
 
-/// What a process shows to the others. Its numbers have two places by turns: a process writes its next but one when all
+/// What a process shows to the others. Its numbers have two slots by turns: a process writes its next but one when all
 /// have shown their next, for which they have read this one.
 struct SharedNumbers::Note {
   std::atomic<uint32_t> turn, waiting, has_left;
-  struct Place {
+  struct Slot {
     uint64_t count;  ///< of all numbers, which follow in several notes where they are many
     double numbers[at_once];
-  } places[2];
+  } slots[2];
 };
 
 SharedNumbers::SharedNumbers(std::unique_ptr<SharedMemory> memory, int64_t rank, int64_t size)
@@ -128,10 +128,10 @@ SharedNumbers::~SharedNumbers() { note_of(rank_).has_left = 1; }
 /// Shows the own numbers from `begin` on, as many as fit.
 void SharedNumbers::write(const std::vector<double>& numbers, size_t begin) {
   auto& note = note_of(rank_);
-  auto& place = note.places[++turn_ % 2];
-  place.count = numbers.size();
+  auto& slot = note.slots[++turn_ % 2];
+  slot.count = numbers.size();
   const auto first = std::min(begin, numbers.size()), end = std::min(begin + at_once, numbers.size());
-  std::copy(numbers.data() + first, numbers.data() + end, place.numbers);
+  std::copy(numbers.data() + first, numbers.data() + end, slot.numbers);
   note.turn = turn_;
   if (note.waiting > 0) syscall(SYS_futex, &note.turn, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
@@ -160,10 +160,10 @@ std::vector<std::vector<double>> SharedNumbers::exchange(const std::vector<doubl
     for (size_t rank = 0; rank < size_; ++rank) {
       auto& note = note_of(rank);
       await(note);
-      const auto& place = note.places[turn_ % 2];
-      const auto more = std::min<size_t>(at_once, place.count - std::min<size_t>(begin, place.count));
-      all[rank].insert(all[rank].end(), place.numbers, place.numbers + more);
-      most = std::max<size_t>(most, place.count);
+      const auto& slot = note.slots[turn_ % 2];
+      const auto more = std::min<size_t>(at_once, slot.count - std::min<size_t>(begin, slot.count));
+      all[rank].insert(all[rank].end(), slot.numbers, slot.numbers + more);
+      most = std::max<size_t>(most, slot.count);
     }
   }
   return all;
