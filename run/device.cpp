@@ -1,9 +1,9 @@
 #include "run/device.h"
 
 #include <ATen/detail/CUDAHooksInterface.h>
-#include <dlfcn.h>
 #include <torch/cuda.h>
 
+#include "core/device/compiled.h"
 #include "core/error.h"
 #include "core/kernels/cpu.h"
 #include "core/log.h"
@@ -24,16 +24,6 @@ at::Device parsed_device(const std::string& name) {
   } catch (const c10::Error&) {
     fail<ConfigError>("train.device '", name, "' is unknown; use cpu, cuda or cuda:N");
   }
-}
-
-/// The first number of a card's compute capability; 0: the driver does not tell.
-int compute_capability(at::Device device) {
-  using Attribute = int (*)(int* value, int attribute, int device);
-  dlopen("libcuda.so.1", RTLD_LAZY | RTLD_GLOBAL);  // the driver, which LibTorch has loaded
-  const auto ask = reinterpret_cast<Attribute>(dlsym(RTLD_DEFAULT, "cuDeviceGetAttribute"));
-  constexpr int capability_major = 75;
-  int number = 0;
-  return ask && ask(&number, capability_major, std::max<int>(device.index(), 0)) == 0 ? number : 0;
 }
 
 }  // namespace
@@ -71,7 +61,8 @@ void move_to_own_device(LoadedRun& run) {
 
 bool has_fast_bf16(at::Device device) {
   if (device.is_cpu()) return cpu_has_bf16();
-  const int capability = device.is_cuda() ? compute_capability(device) : 0;
+  const int card = std::max<int>(device.index(), 0);
+  const int capability = device.is_cuda() ? device::compute_capability(card).first : 0;
   return capability == 0 || capability >= 8;  // Ampere
 }
 

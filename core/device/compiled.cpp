@@ -48,13 +48,15 @@ void* open_first(const std::string& pattern) {
 void* open_nvrtc() {
   for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"})
     if (void* library = dlopen(name, RTLD_NOW | RTLD_GLOBAL)) return library;
-  for (const char* place : {"/../../nvidia/*/lib/", "/"}) {
-    const auto folder = cuda_folder() + place;
+  for (const char* libraries : {"/../../nvidia/*/lib/", "/"}) {
+    const auto folder = cuda_folder() + libraries;
     open_first(folder + "libnvrtc-builtins*.so*");  // which NVRTC asks the loader for, by its name alone
     if (void* library = open_first(folder + "libnvrtc.so.[0-9]*")) return library;
   }
   return nullptr;
 }
+
+void* open_driver() { return dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL); }
 
 /// A C function of the driver or of NVRTC; those of a library that is loaded for the whole process come first.
 template <class F>
@@ -68,7 +70,7 @@ F* function_of(void* library, const char* name) {
 /// The dozen functions that are used. Their types are those of cuda.h and nvrtc.h.
 struct Functions {
   void* nvrtc = open_nvrtc();
-  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  void* driver = open_driver();
   int (*version)(int*, int*) = function_of<int(int*, int*)>(nvrtc, "nvrtcVersion");
   int (*create)(void**, const char*, const char*, int, const char**, const char**) =
       function_of<int(void**, const char*, const char*, int, const char**, const char**)>(nvrtc, "nvrtcCreateProgram");
@@ -79,7 +81,6 @@ struct Functions {
   int (*binary)(void*, char*) = function_of<int(void*, char*)>(nvrtc, "nvrtcGetCUBIN");
   int (*destroy)(void**) = function_of<int(void**)>(nvrtc, "nvrtcDestroyProgram");
   int (*current_device)(int*) = function_of<int(int*)>(driver, "cuCtxGetDevice");
-  int (*attribute)(int*, int, int) = function_of<int(int*, int, int)>(driver, "cuDeviceGetAttribute");
   int (*load)(void**, const void*) = function_of<int(void**, const void*)>(driver, "cuModuleLoadData");
   int (*function)(void**, void*, const char*) = function_of<int(void**, void*, const char*)>(driver,
                                                                                              "cuModuleGetFunction");
@@ -103,14 +104,10 @@ const Functions& functions() {
 
 /// `sm_90` of the current card.
 std::string architecture() {
-  constexpr int major = 75, minor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
-  const auto& f = functions();
-  int device = 0;
-  std::array<int, 2> capability{};
-  f.check(f.current_device(&device), "its number");
-  f.check(f.attribute(&capability[0], major, device), "its capability");
-  f.check(f.attribute(&capability[1], minor, device), "its capability");
-  return "sm_" + std::to_string(capability[0]) + std::to_string(capability[1]);
+  int card = 0;
+  functions().check(functions().current_device(&card), "its number");
+  const auto capability = compute_capability(card);
+  return "sm_" + std::to_string(capability.first) + std::to_string(capability.second);
 }
 
 std::string compiled_anew(const std::vector<std::string>& options) {
@@ -184,6 +181,17 @@ void* kernel_of(bool bf16, const char* name) {
 }
 
 }  // namespace
+
+std::pair<int, int> compute_capability(int card) {
+  constexpr int major = 75, minor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
+  std::pair<int, int> found{0, 0};
+  try {
+    static auto* const ask = function_of<int(int*, int, int)>(open_driver(), "cuDeviceGetAttribute");
+    if (ask(&found.first, major, card) != 0 || ask(&found.second, minor, card) != 0) return {0, 0};
+  } catch (const Error&) {  // no driver
+  }
+  return found;
+}
 
 const std::string& without_kernels() {
   static const std::string reason = []() -> std::string {

@@ -3,8 +3,12 @@
 // computes on, and kept in the user's cache folder. Neither nvcc nor CUDA's headers are needed to build or run.
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace cloze::device {
+
+/// The compute capability of a card, {9, 0}; {0, 0}: the driver does not tell.
+std::pair<int, int> compute_capability(int card);
 
 /// Why the kernels cannot run in this process: NVRTC or the driver is missing, or does not compile them. Empty: they
 /// can. The first call finds out, which takes seconds where they are not in the cache.

@@ -16,7 +16,7 @@ bool have_kernels() {
     const auto& why = without_kernels();
     if (!why.empty())
       log_warning("gpu",
-                  "the kernels of Cloze do not run on this GPU, and LibTorch's operators run in their place, "
+                  "the kernels of Cloze do not run on this GPU, and LibTorch's operators run instead, "
                   "slower: " +
                       why);
     return why.empty();

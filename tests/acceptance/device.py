@@ -105,6 +105,14 @@ def check_use():
     check("without a GPU they are computed on the processor", "which is not here; it is computed on the CPU" in said, said)
 
 
+def check_without_kernels():
+    words = ["--set", "train.precision=fp32"]
+    said = pretrain("bert/tiny", "no-kernels", "cuda", *words, FAKE_NVRTC_BROKEN="1", XDG_CACHE_HOME="no-cache")
+    check("without NVRTC a line says what runs instead",
+          "LibTorch's operators run instead, slower: NVRTC does not start" in " ".join(said.split()), said)
+    check_close("losses without kernels", losses("no-kernels"), losses("bert-cpu-fp32")[:len(losses("no-kernels"))], 1e-4)
+
+
 def check_cards_that_are_missing():
     said = pretrain("bert/tiny", "none", "cuda:9", code=2)
     check("cuda:9", "train.device is 'cuda:9', but there is one GPU; use cuda" in said, said)
@@ -130,6 +138,7 @@ def main():
         for family in ("bert", "gpt2"):
             run("prepare", "text.txt", "--vocab-size", "300", "--for", family, "--out", f"{family}-tokens", card=False)
         check_training()
+        check_without_kernels()
         check_other_device()
         check_use()
         check_cards_that_are_missing()

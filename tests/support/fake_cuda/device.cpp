@@ -33,13 +33,6 @@ c10::DeviceIndex number_of_cards() {
 }  // namespace
 }  // namespace fake_cuda
 
-/// The driver's function, for the compute capability alone.
-extern "C" FAKE_CUDA_API int cuDeviceGetAttribute(int* value, int, int) {
-  const char* capability = std::getenv("FAKE_CUDA_CAPABILITY");
-  *value = capability ? std::atoi(capability) : 9;
-  return 0;
-}
-
 namespace at {
 
 // LibTorch looks for a class of this name and namespace.

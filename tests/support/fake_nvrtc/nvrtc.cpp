@@ -1,4 +1,5 @@
 // NVRTC and the driver of a stand-in: "compiles" kernels with g++, and runs them on the CPU a warp at a time.
+// FAKE_NVRTC_BROKEN: it starts no compilation.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -64,6 +65,7 @@ int nvrtcVersion(int* major, int* minor) {
   return 0;
 }
 int nvrtcCreateProgram(void** program, const char* text, const char*, int, const char**, const char**) {
+  if (std::getenv("FAKE_NVRTC_BROKEN")) return 1;
   *program = new Program{.text = text};
   return 0;
 }
@@ -110,7 +112,8 @@ int cuCtxGetDevice(int* device) {
   return 0;
 }
 int cuDeviceGetAttribute(int* value, int, int) {
-  *value = 9;
+  const char* capability = std::getenv("FAKE_CUDA_CAPABILITY");
+  *value = capability ? std::atoi(capability) : 9;
   return 0;
 }
 /// The size of a library is in its header: where its section headers end.
