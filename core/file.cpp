@@ -178,14 +178,11 @@ void write_atomic(const std::string& path, std::string_view content) {
   require(file >= 0, path, ": cannot be written (", system_reason(), ")");
   const DoomedFolder doomed(temporary);  // a signal that ends the program removes the file
   const bool written = write_all(file, content) && fsync(file) == 0;
-  const std::string reason = written ? "" : system_reason();
-  close(file);
-  if (written && rename(temporary.c_str(), path.c_str()) == 0) {
-    sync_path(parent_of(path));
-    return;
-  }
+  const bool is_in_place = written && rename(temporary.c_str(), path.c_str()) == 0;
   const bool is_folder = written && errno == EISDIR;
-  const std::string why = written ? system_reason() : reason;
+  const std::string why = is_in_place ? "" : system_reason();
+  close(file);  // only now, since a process that sweeps removes what nobody has locked
+  if (is_in_place) return sync_path(parent_of(path));
   unlink(temporary.c_str());
   fail(path, ": cannot be written (", why, is_folder ? "); move this folder away" : ")");
 }

@@ -102,6 +102,26 @@ TEST_CASE("a file that a killed process was writing is removed by the next write
   CHECK(fs::exists(of_other));
 }
 
+TEST_CASE("writers of one file at the same time do not sweep what another is about to put in place", "[core][file]") {
+  TempDir dir;
+  std::atomic<int64_t> refused{0};
+  const auto write = [&] {
+    for (int i = 0; i < 1000; ++i) {
+      try {
+        write_atomic(dir / "declaration.json", "whole");
+      } catch (const std::exception&) {
+        ++refused;
+      }
+    }
+  };
+  std::array<std::thread, 4> writers;
+  for (auto& writer : writers) writer = std::thread(write);
+  for (auto& writer : writers) writer.join();
+  CHECK(refused == 0);
+  CHECK(read_text(dir / "declaration.json", 5) == "whole");
+  CHECK(std::distance(fs::directory_iterator(dir.path), fs::directory_iterator{}) == 1);
+}
+
 TEST_CASE("a folder that replaces another is never absent", "[core][file]") {
   TempDir dir;
   dir.write("final/a", "x");
