@@ -24,16 +24,12 @@ TEST_CASE("stages run in their order, whoever starts them, and a name of no stag
 TEST_CASE("the runs wait for a search that another process ends, and none is done twice") {
   const Study study(two_arms + "seeds: 2\ntune: {optimizer.learning_rate: [0.125, 0.3]}\n");
   study.run({"a, learning_rate=0.3", "b, learning_rate=0.3", "b, learning_rate=0.125"});
-  const pid_t other = fork();
-  if (other == 0) {
-    study.run({"a, learning_rate=0.125"});  // takes most of a second
-    _exit(0);
-  }
+  const pid_t other = start_child([&] { study.run({"a, learning_rate=0.125"}); });  // takes most of a second
   const auto begun = study.folder / "out/tuning/runs/a_learning_rate=0.125/seed-100001/starts";
   for (int wait = 0; wait < 500 && !std::filesystem::exists(begun); ++wait) usleep(10'000);
   const auto progress = study.run();
   CHECK(progress.done + progress.elsewhere == 8);  // the one elsewhere was counted before it ended
-  wait_for(other);
+  CHECK(wait_for(other) == 0);
   for (const std::string run : {"runs/a/seed-1", "runs/b/seed-2", "tuning/runs/a_learning_rate=0.125/seed-100001"})
     CHECK(study.starts(run) == "started\n");
 }
@@ -43,15 +39,11 @@ TEST_CASE("the runs wait for a network of the search that another process trains
                     "seeds: 2\nbudget: {steps: 100}\nprobe_head: {share: 0.1}\n"
                     "tune: {optimizer.learning_rate: [0.125, 0.3]}\n");
   study.run({"a, learning_rate=0.3", "b, learning_rate=0.3", "b, learning_rate=0.125"});
-  const pid_t other = fork();
-  if (other == 0) {
-    study.run({"a, learning_rate=0.125"});  // takes most of a second
-    _exit(0);
-  }
+  const pid_t other = start_child([&] { study.run({"a, learning_rate=0.125"}); });  // takes most of a second
   const auto begun = study.folder / "out/tuning/runs/a_learning_rate=0.125/seed-100001/starts";
   for (int wait = 0; wait < 500 && !std::filesystem::exists(begun); ++wait) usleep(10'000);
   study.run();
-  wait_for(other);
+  CHECK(wait_for(other) == 0);
   for (const std::string run :
        {"tuning/probe/runs/a_learning_rate=0.125/seed-100001", "runs/a/seed-1", "probe/runs/b/seed-2"})
     CHECK(study.starts(run) == "started\n");

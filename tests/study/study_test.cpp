@@ -272,13 +272,9 @@ TEST_CASE("a run that its process leaves unfinished while others run is taken up
 
 TEST_CASE("two processes share the runs of a study, and none is done twice") {
   const auto study = with_arms("  a: {optimizer.learning_rate: 0.125}\n  b: {optimizer.learning_rate: 0.1}\n");
-  const pid_t other = fork();
-  if (other == 0) {
-    study.run();
-    _exit(0);
-  }
+  const pid_t other = start_child([&] { study.run(); });
   study.run();
-  wait_for(other);
+  CHECK(wait_for(other) == 0);
   for (const std::string run : {"a/seed-1", "a/seed-2", "b/seed-1", "b/seed-2"})
     CHECK(read_file(study.folder / ("out/runs/" + run + "/starts")) == "started\n");
 }

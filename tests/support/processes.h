@@ -2,6 +2,10 @@
 // Processes of tests and what they may do.
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
+
+#include <exception>
+#include <iostream>
 
 /// While it exists, this process cannot open a file.
 class NoMoreFiles {
@@ -27,4 +31,19 @@ inline int wait_for(pid_t child) {
   int status = 0;
   waitpid(child, &status, 0);
   return exit_code_of(status);
+}
+
+/// A child of this process that does `body`, and no test after it. Its exit code is 1 where that throws, with the
+/// sentence on stderr.
+template <class Body>
+pid_t start_child(const Body& body) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  try {
+    body();
+  } catch (const std::exception& e) {
+    std::cerr << e.what() << std::endl;
+    _exit(1);
+  }
+  _exit(0);
 }
