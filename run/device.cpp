@@ -1,6 +1,8 @@
 #include "run/device.h"
 
 #include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/cuda.h>
 
 #include "core/device/compiled.h"
@@ -17,6 +19,8 @@ namespace {
 constexpr const char* cuda_library =
     "; build with one that has it, `cmake -DCMAKE_PREFIX_PATH=\"$(python3 -c 'import torch; "
     "print(torch.utils.cmake_prefix_path)')\"` after `pip install torch`, or use --set train.device=cpu";
+
+c10::DeviceIndex number_of(at::Device gpu) { return std::max<c10::DeviceIndex>(gpu.index(), 0); }
 
 at::Device parsed_device(const std::string& name) {
   try {
@@ -61,9 +65,25 @@ void move_to_own_device(LoadedRun& run) {
 
 bool has_fast_bf16(at::Device device) {
   if (device.is_cpu()) return cpu_has_bf16();
-  const int card = std::max<int>(device.index(), 0);
-  const int capability = device.is_cuda() ? device::compute_capability(card).first : 0;
+  const int capability = device.is_cuda() ? device::compute_capability(number_of(device)).first : 0;
   return capability == 0 || capability >= 8;  // Ampere
+}
+
+void wait_for(at::Device device) {
+  if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(number_of(device));
+}
+
+double memory_of(at::Device gpu) {
+  try {
+    return static_cast<double>(at::getDeviceAllocator(gpu.type())->getMemoryInfo(number_of(gpu)).second);
+  } catch (const c10::Error&) {
+    return 0;
+  }
+}
+
+double peak_memory(at::Device gpu) {
+  const auto stats = at::getDeviceAllocator(gpu.type())->getDeviceStats(number_of(gpu));
+  return static_cast<double>(stats.allocated_bytes[0].peak);  // of all pools
 }
 
 Batch to_device(Batch batch, at::Device device) {

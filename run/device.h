@@ -21,6 +21,15 @@ void move_to_own_device(LoadedRun& run);
 /// AMX units, or the GPU is of 2020 or later.
 bool has_fast_bf16(at::Device device);
 
+/// Waits for what a GPU has been asked for.
+void wait_for(at::Device device);
+
+/// The memory of a GPU [bytes]; 0: LibTorch does not tell.
+double memory_of(at::Device gpu);
+
+/// The most of it that tensors have taken.
+double peak_memory(at::Device gpu);
+
 /// A batch of the CPU with its tensors on `device`, to which copies are not waited for.
 Batch to_device(Batch batch, at::Device device);
 

@@ -7,6 +7,8 @@
 #include "core/log.h"
 #include "models/backbone_config.h"
 #include "objectives/generator.h"
+#include "run/device.h"
+#include "run/process.h"
 
 namespace cloze {
 
@@ -67,7 +69,7 @@ double shown_tokens(const RunConfig& config, double row_tokens) {
 
 /// `the machine has 24 GB of memory for 4 processes`
 std::string shown(const MachineMemory& machine) {
-  return concat("the machine has ", bytes(machine.bytes), " of memory",
+  return concat(machine.is_gpu ? "the GPU has " : "the machine has ", bytes(machine.bytes), " of memory",
                 machine.processes > 1 ? concat(" for ", machine.processes, " processes") : "");
 }
 
@@ -83,8 +85,14 @@ constexpr const char* memory_remedy =
 
 }  // namespace
 
+MachineMemory memory_for(const RunConfig& config, int64_t processes) {
+  const auto device = device_of(config.train.device);
+  return device.is_cpu() ? MachineMemory(machine_memory(), processes)
+                         : MachineMemory(memory_of(device), 1, /*gpu=*/true);
+}
+
 void require_memory(const RunConfig& config, double row_tokens, const MachineMemory& machine) {
-  if (config.train.device != "cpu" || machine.bytes <= 0) return;
+  if (machine.bytes <= 0) return;
   const auto least = least_memory(config, row_tokens);
   require<ConfigError>(least.parameters <= machine.each(), "the model (", backbone_of(config.model).sizes(),
                        ") takes at least ", bytes(least.parameters), " to train, and ", shown(machine),
@@ -93,14 +101,15 @@ void require_memory(const RunConfig& config, double row_tokens, const MachineMem
                        config.train.batch_size, " with rows of ", shown_tokens(config, row_tokens),
                        " tokens takes at least ", bytes(least.parameters + least.activations), ", and ", shown(machine),
                        "; ", memory_remedy);
-  if (row_tokens <= 0) return;   // the call that knows the text compares the rest
+  // The call that knows the text compares the rest; a GPU says by itself where a step does not fit.
+  if (row_tokens <= 0 || machine.is_gpu) return;
   constexpr double error = 1.5;  // of the estimate
   require<ConfigError>(likely_memory(config, row_tokens) <= error * machine.each(),
                        likely_need(config, row_tokens, machine), "; ", memory_remedy, ", or choose a smaller model");
 }
 
 void check_kept_states(const RunConfig& config, double states, const MachineMemory& machine) {
-  if (config.train.device != "cpu" || machine.bytes <= 0) return;
+  if (machine.is_gpu || machine.bytes <= 0) return;
   const auto need = [&](double memory) {
     return concat("the network and the states that its probes read take ", bytes(memory + states), ", ", bytes(states),
                   " of them for the states, and ", shown(machine));
@@ -113,8 +122,9 @@ void check_kept_states(const RunConfig& config, double states, const MachineMemo
 }
 
 void warn_of_memory(const RunConfig& config, double row_tokens, const MachineMemory& machine) {
-  if (config.train.device != "cpu" || machine.bytes <= 0 || likely_memory(config, row_tokens) <= machine.each()) return;
-  log_warning("train", concat(likely_need(config, row_tokens, machine), ": the system may kill it; ", memory_remedy));
+  if (machine.bytes <= 0 || likely_memory(config, row_tokens) <= machine.each()) return;
+  log_warning("train", concat(likely_need(config, row_tokens, machine),
+                              machine.is_gpu ? ": it may not fit; " : ": the system may kill it; ", memory_remedy));
 }
 
 }  // namespace cloze

@@ -305,7 +305,7 @@ PretrainReport pretrain(const RunConfig& given, const PretrainOptions& options, 
   require<ConfigError>(
       !config.data.tokens.empty(),
       "data.tokens is not given; prepare text with `cloze prepare` and name its folder with --set data.tokens=FOLDER");
-  require_memory(config, 0, machine_memory());
+  require_memory(config, 0, memory_for(config));
   std::optional<RunLock> lock;
   if (processes.is_first()) lock.emplace(options.run, options.resume);
   Training training(config, options, parts, processes, lock ? &*lock : nullptr);

@@ -101,6 +101,7 @@ struct Stepper::Impl {
   bool bf16;
   std::string configured_precision;
   bool counts_whole;  ///< RowSizes::is_whole
+  bool waits_for_parts = false;
   FlatParameters flat;
   Shares shares;
   Optimizer optimizer;
@@ -150,6 +151,12 @@ struct Stepper::Impl {
     return facts;
   }
 
+  /// The seconds of a part of a step.
+  double seconds_of_part(Clock::time_point start) const {
+    if (waits_for_parts) wait_for(device);
+    return seconds_since(start);
+  }
+
   /// Forward and backward passes of one batch; the times go to `ledger`.
   std::vector<LossPart> pass(const Batch& given, size_t micro, uint64_t key, const std::vector<double>& totals,
                              TimeBreakdown& ledger) {
@@ -159,12 +166,12 @@ struct Stepper::Impl {
     if (layers > 0) batch.mems = mems_before(micro, batch);
     auto losses = network.losses(batch, key, layers > 0 ? &new_mems : nullptr);
     const auto total = weighted_loss(losses, totals);
-    ledger.forward += seconds_since(start);
+    ledger.forward += seconds_of_part(start);
     const auto middle = Clock::now();
     if (total.defined() && total.requires_grad()) total.backward();
     drop_frozen_gradients();
     if (layers > 0) mems[micro] = std::move(new_mems);
-    ledger.backward += seconds_since(middle);
+    ledger.backward += seconds_of_part(middle);
     for (auto& part : losses) part.sum = part.sum.detach();
     return losses;
   }
@@ -321,7 +328,7 @@ Stepper::Result Stepper::step(const OwnBatches& batches, int64_t number, double 
   const auto start = Clock::now();
   in.sum_up(result);
   in.update(result, number, learning_rate);
-  ledger.optimizer += seconds_since(start);
+  ledger.optimizer += in.seconds_of_part(start);
   return result;
 }
 
@@ -394,6 +401,7 @@ int64_t Stepper::checkpoint_bytes() const {
   for (const auto& [name, tensor] : in.optimizer.state()) optimizer_bytes += 4 * tensor.numel();
   return (in.average ? 8 : 4) * parameters() + optimizer_bytes + mems_bytes;
 }
+void Stepper::wait_for_parts() { impl_->waits_for_parts = true; }
 void Stepper::end() { impl_.reset(); }
 void Stepper::refresh() { impl_->flat.refresh_shadow(); }
 int64_t Stepper::parameters() const { return impl_->flat.count(); }

@@ -46,7 +46,7 @@ Training::Training(const RunConfig& given, const PretrainOptions& asked, const T
     : options(asked),
       parts(made_of),
       processes(group),
-      machine(machine_memory(), group.size_here()),
+      machine(memory_for(given, group.size_here())),
       lock(held),
       store(open_tokens(given, "train")),
       held_out_store(open_tokens(given, "valid")),

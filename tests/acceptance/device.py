@@ -124,8 +124,18 @@ def check_cards_that_are_missing():
     check("no CUDA", "has no CUDA; " in said or "finds no GPU" in said, said)
     said = pretrain("bert/tiny", "none", "cuda", code=1, FAKE_CUDA_MEMORY="600000")
     check("no memory for the first step", "the GPU is out of memory; lower train.batch_size" in said, said)
+    said = pretrain("bert/tiny", "none", "cuda", code=2, FAKE_CUDA_MEMORY="6000")
+    check("no memory for the weights", "to train, and the GPU has 6.0 kB of memory; choose a smaller model" in said, said)
     said = pretrain("bert/tiny", "old", "cuda", "--set", "train.precision=bf16", FAKE_CUDA_CAPABILITY="7")
     check("a card without bf16 computes in fp32", "this GPU has no bf16 units" in said, said)
+
+
+def check_benchmark():
+    told = json.loads(run("benchmark", "bert/tiny", *SMALL, "--set", "data.tokens=bert-tokens", "--set",
+                          "train.device=cuda", "--steps", "3", "--json").splitlines()[-1])
+    parts = [told["ledger"][part] for part in ("forward", "backward", "optimizer")]
+    check("a benchmark has the rate of the GPU's products, its memory and the times of its work",
+          told["gemm_bf16_gflops"] > 0 and told["peak_gpu_mb"] > 0 and min(parts) > 0, told)
 
 
 def main():
@@ -141,6 +151,7 @@ def main():
         check_without_kernels()
         check_other_device()
         check_use()
+        check_benchmark()
         check_cards_that_are_missing()
     print("both devices agree" if not failures else f"{len(failures)} failures")
     return 1 if failures else 0

@@ -32,8 +32,13 @@ TEST_CASE("a model or a batch that the machine cannot hold is refused before any
                     Catch::Contains("and the machine has 16.0 GB of memory for 16 processes"));
   config.train.batch_size = 4096;
   CHECK_THROWS_WITH(require_memory(config, 9000, machine), Catch::Contains("with rows of 512 tokens"));
-  config.train.device = "cuda";
-  CHECK_NOTHROW(require_memory(config, 512, machine));
+  const MachineMemory gpu(machine, 1, /*gpu=*/true);
+  CHECK_THROWS_WITH(require_memory(config, 512, gpu), Catch::Contains("and the GPU has 16.0 GB of memory; lower"));
+  config.train.batch_size = 256;  // likely to fail, not certain
+  CHECK_THROWS_WITH(require_memory(config, 512, machine), Catch::Contains("takes about"));
+  CHECK_NOTHROW(require_memory(config, 512, gpu));
+  CHECK_THAT(logged(dir, [&] { warn_of_memory(config, 512, gpu); }),
+             Catch::Contains("16.0 GB of memory: it may not fit; lower"));
   auto large = tiny_run(dir, 1);
   auto& model = *as<BertConfig>(large.model);
   model.hidden_size = 1 << 16;
@@ -172,8 +177,7 @@ TEST_CASE("states that are kept for probes count as memory", "[run][memory]") {
   config.init.probe = false;  // so that moments make what is likely more than what is taken at least
   CHECK_THAT(said(likely_memory(config, 0) + states - 1e6),
              Catch::Contains("of them for the states") && Catch::Contains("the system may kill it"));
-  config.train.device = "cuda";
-  CHECK(said(1).empty());
+  CHECK(logged(dir, [&] { check_kept_states(config, states, {1, 1, /*gpu=*/true}); }).empty());
 }
 
 TEST_CASE("a batch that is likely to take more than the machine has is warned of, and one far larger refused",
@@ -199,8 +203,6 @@ TEST_CASE("a batch that is likely to take more than the machine has is warned of
   CHECK_THROWS_WITH(require_memory(config, 128, machine),
                     Catch::StartsWith("a step with train.batch_size 256 and rows of 128 tokens takes about ") &&
                         Catch::EndsWith("train.gradient_checkpointing=true, or choose a smaller model"));
-  config.train.device = "cuda";
-  CHECK(warnings(machine).empty());
 }
 
 TEST_CASE("the memory is that which control groups allow, of every level and of both versions", "[run][memory]") {

@@ -15,6 +15,7 @@
 #include "objectives/generative_rows.h"
 #include "train/loader.h"
 #include "optimizers/optimizer.h"
+#include "run/device.h"
 #include "run/memory.h"
 #include "run/training_rows.h"
 #include "run/process.h"
@@ -24,7 +25,27 @@ namespace cloze {
 
 namespace {
 
-double gemm_gflops(at::ScalarType type) {
+/// Of LibTorch's products of square matrices on a GPU, the largest of which take about a millisecond.
+double gpu_gemm_gflops(at::ScalarType type, at::Device device) {
+  constexpr int products = 10;
+  constexpr int64_t smallest = 1024, largest = 8192;
+  constexpr double long_enough = 1e-3;  // [s], of a product beside its launch
+  double rate = 0, seconds = 0;
+  for (int64_t size = smallest; size <= largest && seconds < long_enough; size *= 2) {
+    const auto a = at::randn({size, size}, at::kFloat).to(device, type);  // the clock of a GPU depends on the numbers
+    at::mm(a, a);
+    wait_for(device);
+    const auto start = Clock::now();
+    for (int i = 0; i < products; ++i) at::mm(a, a);
+    wait_for(device);
+    seconds = seconds_since(start) / products;
+    rate = std::max(rate, 2 * std::pow(static_cast<double>(size), 3) / seconds / 1e9);
+  }
+  return rate;
+}
+
+double gemm_gflops(at::ScalarType type, at::Device device) {
+  if (!device.is_cpu()) return gpu_gemm_gflops(type, device);
   const auto a = at::ones({2048, 768}, at::kFloat).mul(0.37).to(type);
   const auto b = at::ones({2304, 768}, at::kFloat).mul(0.21).to(type);
   matmul_nt(a, b);
@@ -158,10 +179,10 @@ std::shared_ptr<Network> initial_network(const RunConfig& config) {
   return network;
 }
 
-void add_gemm_throughput(const BenchmarkOptions& options, BenchmarkResult& r) {
+void add_gemm_throughput(const BenchmarkOptions& options, at::Device device, BenchmarkResult& r) {
   if (options.steps_only) return;
-  r.gemm_fp32 += gemm_gflops(at::kFloat) / 2;
-  r.gemm_bf16 += gemm_gflops(at::kBFloat16) / 2;
+  r.gemm_fp32 += gemm_gflops(at::kFloat, device) / 2;
+  r.gemm_bf16 += gemm_gflops(at::kBFloat16, device) / 2;
 }
 
 /// What the timed steps took, in seconds but for `times`, and what they did.
@@ -202,7 +223,20 @@ Timed time_steps(const RunConfig& config, Stepper& stepper, Loader& loader, cons
   return timed;
 }
 
-void add_steps(const Timed& timed, const TimeBreakdown& ledger, Precision precision, BenchmarkResult& r) {
+/// The seconds of the parts of a step.
+TimeBreakdown parts_of_step(const TimeBreakdown& ledger, size_t steps) {
+  const auto n = static_cast<double>(steps);
+  return {.forward = ledger.forward / n, .backward = ledger.backward / n, .optimizer = ledger.optimizer / n};
+}
+
+/// The same on a GPU, whose work has to be waited for: of three more steps.
+TimeBreakdown parts_of_gpu_step(const RunConfig& config, Stepper& stepper, Loader& loader) {
+  stepper.wait_for_parts();
+  const auto timed = time_steps(config, stepper, loader, {.steps = 3});
+  return parts_of_step(stepper.ledger, timed.times.size());
+}
+
+void add_steps(const Timed& timed, const TimeBreakdown& parts, Precision precision, BenchmarkResult& r) {
   const auto n = static_cast<double>(timed.times.size());
   r.steps = static_cast<int64_t>(timed.times.size());
   r.ms_per_step = quantile(timed.times);
@@ -215,9 +249,9 @@ void add_steps(const Timed& timed, const TimeBreakdown& ledger, Precision precis
   const double limit = precision == Precision::bf16 ? std::max(r.gemm_fp32, r.gemm_bf16) : r.gemm_fp32;
   if (limit > 0) r.mfu = r.gflop_per_step / (r.ms_per_step / 1000) / limit;
   r.data_wait = 1000 * timed.data_wait / n;
-  r.forward = 1000 * ledger.forward / n;
-  r.backward = 1000 * ledger.backward / n;
-  r.optimizer = 1000 * ledger.optimizer / n;
+  r.forward = 1000 * parts.forward;
+  r.backward = 1000 * parts.backward;
+  r.optimizer = 1000 * parts.optimizer;
   r.other = std::max(0.0, 1000 * timed.seconds / n - r.data_wait - r.forward - r.backward - r.optimizer);
   r.first_loss = timed.first_loss;
   r.last_loss = timed.last_loss;
@@ -288,8 +322,10 @@ BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& option
   if (options.plain) plain.emplace();
   const auto text = open_text(config);
   const auto& collator = text.collator;
-  require_memory(config, text.row_tokens, machine_memory());
-  warn_of_memory(config, text.row_tokens, machine_memory());
+  const auto device = device_of(config.train.device);
+  const auto machine = memory_for(config);
+  require_memory(config, text.row_tokens, machine);
+  warn_of_memory(config, text.row_tokens, machine);
   const auto network = initial_network(config);
   Stepper stepper(config, *network);
   const int64_t rows = config.train.batch_size;
@@ -303,13 +339,16 @@ BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& option
   for (const auto& suite : suites) r.suite_figures[suite.name] = figures_of(suite);
   r.data = collator ? collator->store().folder() : "synthetic tokens";
   r.precision = stepper.precision_description() + (use_fused(at::empty({0})) ? "" : ", plain operators");
-  add_gemm_throughput(options, r);
+  add_gemm_throughput(options, device, r);
   const auto before = core_time();
   const auto timed = time_steps(config, stepper, loader, options);
   const auto after = core_time();
   if (const auto warning = shared_cores_warning(before, after); !warning.empty()) log_warning("threads", warning);
-  add_gemm_throughput(options, r);
-  add_steps(timed, stepper.ledger, config.train.precision, r);
+  add_gemm_throughput(options, device, r);
+  if (!device.is_cpu()) r.peak_gpu_mb = peak_memory(device) / 1e6;
+  const auto parts =
+      device.is_cpu() ? parts_of_step(stepper.ledger, timed.times.size()) : parts_of_gpu_step(config, stepper, loader);
+  add_steps(timed, parts, config.train.precision, r);
   add_undisturbed(timed, before, after, r);
   if (collator) add_suite_costs(run_of(config, *collator, network), suites, r);
   r.share_of_cores = share_left({}, core_time());
@@ -325,17 +364,19 @@ std::string to_text(const BenchmarkResult& r) {
   if (r.gemm_fp32 > 0)
     std::snprintf(limit, sizeof limit, "limit      GEMM throughput: fp32 %.0f, bf16 %.0f GFLOP/s; MFU %.1f %%\n",
                   r.gemm_fp32, r.gemm_bf16, 100 * r.mfu);
+  const std::string of_gpu =
+      r.peak_gpu_mb > 0 ? concat(", ", std::llround(r.peak_gpu_mb), " MB of the GPU") : std::string();
   std::snprintf(text, sizeof text,
                 "%s, %s\n"
                 "step       %.1f ms (quartiles %.1f to %.1f, %ld steps)\n"
                 "rate       %s tokens/s, %.1f GFLOP per step\n"
                 "%s"
-                "memory     %.0f MB peak\n"
+                "memory     %.0f MB peak%s\n"
                 "time       data wait %.1f ms, forward %.1f, backward %.1f, optimizer %.1f, other %.1f\n"
                 "loss       first %.4f, last %.4f",
                 r.data.c_str(), r.precision.c_str(), r.ms_per_step, r.ms_low, r.ms_high, static_cast<long>(r.steps),
                 thousands(static_cast<uint64_t>(r.tokens_per_second)).c_str(), r.gflop_per_step, limit, r.peak_rss_mb,
-                r.data_wait, r.forward, r.backward, r.optimizer, r.other, r.first_loss, r.last_loss);
+                of_gpu.c_str(), r.data_wait, r.forward, r.backward, r.optimizer, r.other, r.first_loss, r.last_loss);
   std::string whole = text;
   for (const auto& [name, cost] : r.suite_costs)
     whole += concat("\nsuite      ", name, ": ", duration(cost.seconds), ", ", with_prefix(cost.flops), "FLOPs");
@@ -367,6 +408,7 @@ nlohmann::json to_json(const BenchmarkResult& r) {
                      {"scored_documents", r.scored_documents},
                      {"collation_sequences_per_second", r.collation},
                      {"peak_rss_mb", r.peak_rss_mb},
+                     {"peak_gpu_mb", r.peak_gpu_mb},
                      {"ledger",
                       {{"data_wait", r.data_wait},
                        {"forward", r.forward},

@@ -20,9 +20,10 @@ struct BenchmarkResult {
   double tokens_per_second = 0;
   double tokens_per_step = 0, predicted_tokens_per_step = 0;
   double gflop_per_step = 0;
-  double gemm_fp32 = 0, gemm_bf16 = 0;  ///< GFLOP/s of a 2048 x 2304 x 768 GEMM, mean of before and after; 0: untimed
+  double gemm_fp32 = 0, gemm_bf16 = 0;  ///< GFLOP/s of a 2048 x 2304 x 768 GEMM, mean of before and after; 0: untimed.
+                                        ///< On a GPU of the fastest square one up to 8192
   double mfu = 0;                       ///< model FLOPs utilization: share of gemm_fp32, with bf16 of the faster
-  double peak_rss_mb = 0;
+  double peak_rss_mb = 0, peak_gpu_mb = 0;
   double data_wait = 0, forward = 0, backward = 0, optimizer = 0, other = 0;  ///< ms per step
   double collation = 0;                   ///< sequences per second in one thread; 0: untimed, or no prepared tokens
   uint64_t sequences_per_epoch = 0;       ///< 0 without prepared tokens

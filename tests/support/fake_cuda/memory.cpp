@@ -29,7 +29,7 @@ std::map<void*, Region>& regions() {
 }
 
 struct DeviceMemory final : c10::DeviceAllocator {
-  size_t capacity = size_t{1} << 30, used = 0;
+  size_t capacity = size_t{1} << 30, used = 0, peak = 0;
 
   DeviceMemory() {
     if (const char* bytes = std::getenv("FAKE_CUDA_MEMORY")) capacity = std::strtoull(bytes, nullptr, 10);
@@ -45,6 +45,7 @@ struct DeviceMemory final : c10::DeviceAllocator {
     TORCH_CHECK(data != MAP_FAILED, "the stand-in for a GPU has no memory");
     regions()[data] = {pages};
     used += pages;
+    peak = std::max(peak, used);
     return {data, data, &free, card};
   }
   static void free(void* data);
@@ -53,7 +54,11 @@ struct DeviceMemory final : c10::DeviceAllocator {
   bool initialized() override { return true; }
   void emptyCache(c10::MempoolId_t) override {}
   void recordStream(const c10::DataPtr&, c10::Stream) override {}
-  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override { return {}; }
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override {
+    c10::CachingDeviceAllocator::DeviceStats stats;
+    stats.allocated_bytes[0].peak = static_cast<int64_t>(peak);
+    return stats;
+  }
   void resetAccumulatedStats(c10::DeviceIndex) override {}
   void resetPeakStats(c10::DeviceIndex) override {}
   std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex) override { return {capacity - used, capacity}; }
