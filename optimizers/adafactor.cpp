@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/tensor/device_support.h"
 #include "optimizers/update.h"
 
 namespace cloze {
@@ -150,6 +151,28 @@ void Adafactor::update(const Step& step, const Buffers& buffers) const {
     const double decay = step.learning_rate * step.decay_of(buffers.matrix_of(chunk).decays);
     kernels::table().updates.descend(static_cast<float>(rate), static_cast<float>(decay), buffers.of(chunk));
   });
+}
+
+void Adafactor::update(const Step& step, const DeviceBuffers& buffers) const {
+  const struct {
+    float decay, fresh, scale_squared, epsilon;
+  } averages{static_cast<float>(second_decay(step.update)), static_cast<float>(1 - second_decay(step.update)),
+             static_cast<float>(step.grad_scale * step.grad_scale), static_cast<float>(square_epsilon)};
+  const auto run = [&](const char* kernel, int64_t warps, auto... arguments) {
+    device::run(buffers.values, kernel, warps, buffers.count(), arguments...);
+  };
+  using device::data;
+  const auto sums = buffers.numbers(256 * buffers.blocks), squares = buffers.numbers(2 * buffers.tiles),
+             means = buffers.numbers(buffers.count()), factors = buffers.numbers(buffers.count());
+  auto *table = data(buffers.table), *values = data(buffers.values), *grads = data(buffers.grads);
+  run("adafactor_rows", buffers.rows, buffers.rows, table, averages, grads);
+  run("adafactor_blocks", buffers.blocks, buffers.blocks, table, grads, data(sums));
+  run("adafactor_columns", buffers.blocks, buffers.blocks, table, averages, data(sums));
+  run("adafactor_means", buffers.count(), table, data(means));
+  run("adafactor_updates", buffers.tiles, buffers.tiles, table, averages, static_cast<float>(step.grad_scale),
+      data(means), values, grads, data(squares));
+  run("adafactor_factors", buffers.count(), table, static_cast<float>(min_scale), data(squares), data(factors));
+  descend(buffers, factors, step.learning_rate, step.weight_decay);
 }
 
 void Adafactor::update(const Step& step, const Target& target) const {

@@ -23,6 +23,7 @@ struct Adafactor {
   }
   void update(const optimizers::Step& step, const optimizers::Target& target) const;
   void update(const optimizers::Step& step, const optimizers::Buffers& buffers) const;
+  void update(const optimizers::Step& step, const optimizers::DeviceBuffers& buffers) const;
 };
 template <class V>
 void describe(V&, Adafactor&) {}

@@ -24,10 +24,10 @@ void AdamW::update(const Step& step, const Buffers& buffers) const {
 }
 
 void AdamW::update(const Step& step, const DeviceBuffers& buffers) const {
-  device::run(buffers.values, "adamw", buffers.tiles, buffers.ranges.size(0), buffers.tiles,
-              device::data(buffers.ranges), device::data(buffers.decays), adam_at(*this, step),
-              static_cast<float>(step.learning_rate), device::data(buffers.values), device::data(buffers.grads),
-              device::data(buffers.moments.at("exp_avg")), device::data(buffers.moments.at("exp_avg_sq")),
+  device::run(buffers.values, "adamw", buffers.tiles, buffers.count(), buffers.tiles, device::data(buffers.table),
+              adam_at(*this, step), static_cast<float>(step.learning_rate), static_cast<float>(step.weight_decay),
+              device::data(buffers.values), device::data(buffers.grads),
+              device::data(buffers.flat_moments.at("exp_avg")), device::data(buffers.flat_moments.at("exp_avg_sq")),
               device::data(buffers.shadow));
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/tensor/device_support.h"
 #include "optimizers/adam_direction.h"
 
 namespace cloze {
@@ -35,6 +36,18 @@ void Lamb::update(const Step& step, const Buffers& buffers) const {
     const double ratio = decays ? trust_ratio(std::sqrt(weights), std::sqrt(steps)) : 1;
     kernel.descend(static_cast<float>(step.learning_rate * ratio), 0, buffers.of(chunks[i]));
   });
+}
+
+void Lamb::update(const Step& step, const DeviceBuffers& buffers) const {
+  const auto squares = buffers.numbers(2 * buffers.tiles), factors = buffers.numbers(buffers.count());
+  device::run(buffers.values, "lamb_updates", buffers.tiles, buffers.count(), buffers.tiles,
+              device::data(buffers.table), adam_at(*this, step), static_cast<float>(step.weight_decay),
+              device::data(buffers.values), device::data(buffers.grads),
+              device::data(buffers.flat_moments.at("exp_avg")), device::data(buffers.flat_moments.at("exp_avg_sq")),
+              device::data(squares));
+  device::run(buffers.values, "lamb_factors", buffers.count(), buffers.count(), device::data(buffers.table),
+              device::data(squares), device::data(factors));
+  descend(buffers, factors, step.learning_rate, /*weight_decay=*/0);
 }
 
 void Lamb::update(const Step& step, const Target& target) const {

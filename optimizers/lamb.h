@@ -10,6 +10,7 @@ struct Lamb : AdamMoments {
   static constexpr const char* words = "the step of each tensor is scaled to the norm of the tensor";
   void update(const optimizers::Step& step, const optimizers::Target& target) const;
   void update(const optimizers::Step& step, const optimizers::Buffers& buffers) const;
+  void update(const optimizers::Step& step, const optimizers::DeviceBuffers& buffers) const;
 };
 template <class V>
 void describe(V& v, Lamb& c) {

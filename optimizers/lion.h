@@ -15,6 +15,7 @@ struct Lion {
 
   static std::vector<Moment> moments(const MatrixShape&) { return {{"exp_avg", Extent::flat}}; }
   void update(const optimizers::Step& step, const optimizers::Target& target) const;
+  void update(const optimizers::Step& step, const optimizers::DeviceBuffers& buffers) const;
 };
 template <class V>
 void describe(V& v, Lion& c) {

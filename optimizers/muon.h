@@ -24,6 +24,7 @@ struct Muon {
 
   static std::vector<Moment> moments(const MatrixShape&) { return {{"momentum", Extent::elements}}; }
   void update(const optimizers::Step& step, const optimizers::Target& target) const;
+  void update(const optimizers::Step& step, const optimizers::DeviceBuffers& buffers) const;
 };
 template <class V>
 void describe(V& v, Muon& c) {

@@ -3,10 +3,11 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/error.h"
-#include "core/tensor/device.h"
+#include "core/tensor/device_support.h"
 #include "core/tensor/ops.h"
 
 namespace cloze {
@@ -177,11 +178,11 @@ int64_t moment_bytes(const UpdateRule& rule, const Param& param) {
 /// Parameters that are updated alike.
 struct Optimizer::Group {
   UpdateOptions options;
-  double rate_factor = 1;           ///< on the learning rate of the optimizer
-  size_t of = 0;                    ///< the group that it is of, at another depth
-  double depth = 1;                 ///< its factor by depth; 1: it is one of the config
-  std::vector<int64_t> offsets{};   ///< of the ranges that a GPU was given
-  Tensor ranges{}, range_decays{};  ///< as DeviceBuffers has them
+  double rate_factor = 1;        ///< on the learning rate of the optimizer
+  size_t of = 0;                 ///< the group that it is of, at another depth
+  double depth = 1;              ///< its factor by depth; 1: it is one of the config
+  std::vector<int64_t> table{};  ///< of the matrices, as a GPU was given it
+  Tensor device_table{};
   /// The matrices of its parameters that are not frozen, as published code stores them.
   std::vector<Matrix> matrices(const FlatParameters& flat, const std::vector<size_t>& group_of_param, size_t number,
                                const PartRange& own) const {
@@ -269,7 +270,7 @@ void Optimizer::step(double learning_rate, double grad_scale, const PartRange& o
     if (fused && has_kernels(group.options.rule)) {
       step_fused(group.options.rule, step, matrices);
     } else if (on_device && has_device_kernels(group.options.rule)) {
-      step_on_device(group, step, joined(matrices));
+      step_on_device(group, step, is_elementwise(group.options.rule) ? joined(matrices) : matrices);
     } else {
       step_generic(group.options.rule, step, matrices);
       keeps_shadow = false;
@@ -302,29 +303,42 @@ void Optimizer::step_fused(const UpdateRule& rule, const Step& step, std::vector
       rule);
 }
 
-void Optimizer::step_on_device(Group& group, const Step& step, const std::vector<Matrix>& ranges) {
-  constexpr int64_t tile = 256;
-  std::vector<int64_t> offsets;
-  std::vector<float> decays;
-  int64_t tiles = 0;
-  for (const auto& range : ranges) {
-    offsets.insert(offsets.end(), {tiles, range.offset, range.offset + range.numel()});
-    decays.push_back(static_cast<float>(step.decay_of(range.decays)));
-    tiles += (range.numel() + tile - 1) / tile;
+/// The numbers that a rule keeps of one matrix alone, up to two moments; null: it has no such moment.
+std::array<float*, 2> Optimizer::own_moments(const Matrix& matrix, const UpdateRule& rule) const {
+  std::array<float*, 2> found{};
+  const auto kinds = moments_of(rule, matrix.shape());
+  for (size_t k = 0; k < std::min(kinds.size(), found.size()); ++k) {
+    if (kinds[k].extent == Extent::flat) continue;
+    const auto& kept = moments_[matrix.param].at(kinds[k].name);
+    found[k] = kept.data_ptr<float>() + matrix.part * (kept.numel() / matrix.parts);
   }
-  if (offsets != group.offsets) {  // they change where parameters freeze
-    const auto device = flat_.values.device();
-    group.ranges = at::tensor(offsets, at::kLong).view({-1, 3}).to(device);
-    group.range_decays = at::tensor(decays, at::kFloat).to(device);
-    group.offsets = std::move(offsets);
+  return found;
+}
+
+void Optimizer::step_on_device(Group& group, const Step& step, const std::vector<Matrix>& matrices) {
+  constexpr int64_t width = 256;  // tile_width of kernels.cu
+  const auto parts = [](int64_t size) { return (size + width - 1) / width; };
+  DeviceBuffers buffers{.matrices = matrices,
+                        .values = flat_.values,
+                        .grads = flat_.grads,
+                        .shadow = flat_.shadow,
+                        .flat_moments = flat_moments_,
+                        .moments = moments_};
+  std::vector<int64_t> table;
+  for (const auto& matrix : matrices) {
+    table.insert(table.end(), {buffers.tiles, buffers.rows, buffers.blocks, matrix.offset,
+                               matrix.offset + matrix.numel(), matrix.decays, matrix.rows, matrix.columns});
+    for (const auto* moment : own_moments(matrix, group.options.rule))
+      table.push_back(reinterpret_cast<intptr_t>(moment));
+    buffers.tiles += parts(matrix.numel());
+    buffers.rows += matrix.rows;
+    buffers.blocks += parts(matrix.rows) * parts(matrix.columns);
   }
-  const DeviceBuffers buffers{.values = flat_.values,
-                              .grads = flat_.grads,
-                              .shadow = flat_.shadow,
-                              .moments = flat_moments_,
-                              .ranges = group.ranges,
-                              .decays = group.range_decays,
-                              .tiles = tiles};
+  if (table != group.table) {  // parameters freeze
+    group.device_table = at::tensor(table, at::kLong).to(flat_.values.device());
+    group.table = std::move(table);
+  }
+  buffers.table = group.device_table;
   std::visit(
       [&]<class Kind>(const Kind& kind) {
         if constexpr (HasDeviceKernels<Kind>) kind.update(step, buffers);
@@ -354,6 +368,12 @@ void Optimizer::step_generic(const UpdateRule& rule, const Step& step, const std
     std::visit([&](const auto& kind) { kind.update(step, {matrix.decays, values, scaled, moments}); }, rule);
     gradient.zero_();
   }
+}
+
+void optimizers::descend(const DeviceBuffers& buffers, const Tensor& factors, double rate, double weight_decay) {
+  device::run(buffers.values, "descend", buffers.tiles, buffers.count(), buffers.tiles, device::data(buffers.table),
+              device::data(factors), static_cast<float>(rate), static_cast<float>(weight_decay),
+              device::data(buffers.values), device::data(buffers.grads), device::data(buffers.shadow));
 }
 
 StateDict Optimizer::state() const {

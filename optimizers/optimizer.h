@@ -1,5 +1,7 @@
 #pragma once
 // The optimizer of a run: what is kept of all parameters, and their updates by the rules of rules.h.
+#include <array>
+
 #include "core/part_range.h"
 #include "core/tensor/param.h"
 #include "optimizers/config.h"
@@ -34,6 +36,7 @@ class Optimizer {
   Moments moments_in(const optimizers::Matrix& matrix, const UpdateRule& rule) const;
   /// With the kernels, for a rule that has them.
   void step_fused(const UpdateRule& rule, const optimizers::Step& step, std::vector<optimizers::Matrix> matrices);
+  std::array<float*, 2> own_moments(const optimizers::Matrix& matrix, const UpdateRule& rule) const;
   /// With the kernels of a GPU, for a rule that has them.
   void step_on_device(Group& group, const optimizers::Step& step, const std::vector<optimizers::Matrix>& matrices);
   /// In plain operators.

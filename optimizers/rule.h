@@ -7,6 +7,7 @@
 //   update(Step, Target)         the update of one matrix in plain operators, on any device
 // and may have
 //   update(Step, Buffers)        the update of all with kernels, on the processor
+//   update(Step, DeviceBuffers)  the same on a GPU
 //   elementwise                  true: no element depends on another, so that matrices are updated together
 //   matrices_alone               true: it is for a group of matrices
 #include <cstdint>

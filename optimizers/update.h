@@ -85,16 +85,24 @@ struct Buffers {
   }
 };
 
-/// The flat buffers on a GPU, whose kernels take all ranges of a group at once.
+/// The flat buffers on a GPU, whose kernels take all matrices of a group at once.
 struct DeviceBuffers {
+  const std::vector<Matrix>& matrices;  ///< those in a row as one, for an elementwise rule
   const Tensor &values, &grads;
-  const Tensor& shadow;                          ///< undefined in fp32
-  const std::map<std::string, Tensor>& moments;  ///< those of Extent::flat
-  /// The ranges that are updated: int64 [count, 3] for each the tiles of 256 numbers before it, its begin and its end;
-  /// fp32 [count] its weight decay.
-  Tensor ranges{}, decays{};
-  int64_t tiles = 0;  ///< of all
+  const Tensor& shadow;                     ///< undefined in fp32
+  const Moments& flat_moments;              ///< those of Extent::flat
+  const std::vector<Moments>& moments;      ///< of each parameter
+  Tensor table{};                           ///< the matrices as kernels.cu has them
+  int64_t tiles = 0, rows = 0, blocks = 0;  ///< of all matrices
+
+  int64_t count() const { return std::ssize(matrices); }
+  /// fp32 on the device, not yet written.
+  Tensor numbers(int64_t count) const { return at::empty({count}, values.options()); }
 };
+
+/// Weights go by the updates that stand where their gradients were, times the factor of each matrix and the rate; the
+/// gradients are zero after that.
+void descend(const DeviceBuffers& buffers, const Tensor& factors, double rate, double weight_decay);
 
 }  // namespace optimizers
 

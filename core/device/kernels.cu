@@ -460,41 +460,268 @@ struct Adam {
   float beta1, beta2, epsilon, rest1, rest2, correction1, correction2, grad_scale;
 };
 
-/// An update of ranges of the flat buffers, the gradients zeroed: warps take the tiles of all ranges in turn.
-///   ranges  [count, 3]: the first tile, the first number and the end of each
-///   decay   [count]: weight decay, or 0
-extern "C" __global__ void adamw(i64 count, i64 tiles, const i64* ranges, const float* decay, Adam adam, float rate,
-                                 float* p, float* g, float* m, float* v, bf16* shadow) {
-  const i64 tile = own_warp();
-  if (tile >= tiles) return;
+/// A matrix in the flat buffers, or several of them in a row: of all before it the tiles of 256 numbers, the rows, and
+/// the blocks of 256 rows and columns; its numbers; what its rule keeps of it alone, or null.
+struct Matrix {
+  i64 tile, row, block, begin, end, decays, rows, columns;
+  float *first, *second;
+};
+enum { by_tile, by_row, by_block };
+
+/// The matrix that has a tile, a row or a block.
+__device__ inline const Matrix& matrix_of(i64 count, const Matrix* all, int key, i64 number) {
   i64 low = 0, high = count;
   while (high - low > 1) {
     const i64 middle = (low + high) / 2;
-    if (ranges[3 * middle] <= tile)
+    if (((const i64*)&all[middle])[key] <= number)
       low = middle;
     else
       high = middle;
   }
-  const i64 at = ranges[3 * low + 1] + (tile - ranges[3 * low]) * tile_width + own_lane() * per_lane;
-  const i64 end = ranges[3 * low + 2];
-  float x[per_lane], d[per_lane], first[per_lane], second[per_lane];
-  load(g, at, end, d);
-  load(p, at, end, x);
+  return all[low];
+}
+
+/// Own eight numbers of a tile of all matrices, one a warp.
+#define EACH_TILE_OF_ALL(count, tiles, all)                     \
+  const i64 tile = own_warp();                                  \
+  if (tile >= tiles) return;                                    \
+  const Matrix& own = matrix_of(count, all, by_tile, tile);     \
+  const i64 end = own.end;                                      \
+  const i64 at = own.begin + (tile - own.tile) * tile_width + own_lane() * per_lane;
+
+__device__ inline void clear(float* g, i64 at, i64 end) {
+  const float zeros[per_lane] = {};
+  store(zeros, g, at, end);
+}
+
+/// The direction of Adam, its moments updated: eight numbers.
+__device__ inline void adam_direction(const Adam& adam, i64 at, i64 end, const float* g, float* m, float* v,
+                                      float* direction) {
+  float first[per_lane], second[per_lane];
+  load(g, at, end, direction);
   load(m, at, end, first);
   load(v, at, end, second);
 #pragma unroll
   for (int i = 0; i < per_lane; ++i) {
-    const float gradient = d[i] * adam.grad_scale;
+    const float gradient = direction[i] * adam.grad_scale;
     first[i] = adam.beta1 * first[i] + adam.rest1 * gradient;
     second[i] = adam.beta2 * second[i] + adam.rest2 * gradient * gradient;
-    const float step = first[i] / adam.correction1 / (sqrtf(second[i] / adam.correction2) + adam.epsilon);
-    x[i] = x[i] * (1.0f - rate * decay[low]) - rate * step;
+    direction[i] = first[i] / adam.correction1 / (sqrtf(second[i] / adam.correction2) + adam.epsilon);
   }
-  store(x, p, at, end);
   store(first, m, at, end);
   store(second, v, at, end);
-  if (shadow) store(x, shadow, at, end);
+}
+
+extern "C" __global__ void adamw(i64 count, i64 tiles, const Matrix* all, Adam adam, float rate, float weight_decay,
+                                 float* p, float* g, float* m, float* v, bf16* shadow) {
+  EACH_TILE_OF_ALL(count, tiles, all)
+  const float decay = own.decays ? weight_decay : 0.0f;
+  float x[per_lane], step[per_lane];
+  load(p, at, end, x);
+  adam_direction(adam, at, end, g, m, v, step);
 #pragma unroll
-  for (int i = 0; i < per_lane; ++i) d[i] = 0;
-  store(d, g, at, end);
+  for (int i = 0; i < per_lane; ++i) x[i] = x[i] * (1.0f - rate * decay) - rate * step[i];
+  store(x, p, at, end);
+  if (shadow) store(x, shadow, at, end);
+  clear(g, at, end);
+}
+
+extern "C" __global__ void lion(i64 count, i64 tiles, const Matrix* all, float beta1, float beta2, float grad_scale,
+                                float rate, float weight_decay, float* p, float* g, float* m, bf16* shadow) {
+  EACH_TILE_OF_ALL(count, tiles, all)
+  const float decay = own.decays ? weight_decay : 0.0f;
+  float x[per_lane], d[per_lane], momentum[per_lane];
+  load(p, at, end, x);
+  load(g, at, end, d);
+  load(m, at, end, momentum);
+#pragma unroll
+  for (int i = 0; i < per_lane; ++i) {
+    const float gradient = d[i] * grad_scale, direction = momentum[i] + (1.0f - beta1) * (gradient - momentum[i]);
+    momentum[i] += (1.0f - beta2) * (gradient - momentum[i]);
+    x[i] = x[i] * (1.0f - rate * decay) - (direction > 0 ? rate : direction < 0 ? -rate : 0.0f);
+  }
+  store(x, p, at, end);
+  store(momentum, m, at, end);
+  if (shadow) store(x, shadow, at, end);
+  clear(g, at, end);
+}
+
+/// The sums of squares of a tile's weights and of their updates, squares [tiles, 2].
+__device__ inline void add_squares(i64 tile, const float* x, const float* step, float* squares) {
+  float of_weights = 0, of_steps = 0;
+#pragma unroll
+  for (int i = 0; i < per_lane; ++i) {
+    of_weights += x[i] * x[i];
+    of_steps += step[i] * step[i];
+  }
+  of_weights = over_lanes(of_weights);
+  of_steps = over_lanes(of_steps);
+  if (own_lane() != 0) return;
+  squares[2 * tile] = of_weights;
+  squares[2 * tile + 1] = of_steps;
+}
+
+/// The sum of every second of the squares of a matrix, in each lane of its warp.
+__device__ inline float sum_of_squares(const Matrix& own, const float* squares) {
+  const i64 end = own.tile + tiles_of(own.end - own.begin);
+  float sum = 0;
+#pragma unroll 8
+  for (i64 tile = own.tile + own_lane(); tile < end; tile += lanes) sum += squares[2 * tile];
+  return over_lanes(sum);
+}
+
+/// Gradients become LAMB's updates before they are scaled.
+extern "C" __global__ void lamb_updates(i64 count, i64 tiles, const Matrix* all, Adam adam, float weight_decay,
+                                        const float* p, float* g, float* m, float* v, float* squares) {
+  EACH_TILE_OF_ALL(count, tiles, all)
+  const float decay = own.decays ? weight_decay : 0.0f;
+  float x[per_lane], step[per_lane];
+  load(p, at, end, x);
+  adam_direction(adam, at, end, g, m, v, step);
+#pragma unroll
+  for (int i = 0; i < per_lane; ++i) step[i] += decay * x[i];
+  store(step, g, at, end);
+  add_squares(tile, x, step, squares);
+}
+
+/// The trust ratio of each matrix, one a warp.
+extern "C" __global__ void lamb_factors(i64 count, const Matrix* all, const float* squares, float* factors) {
+  const i64 number = own_warp();
+  if (number >= count) return;
+  const float weights = sqrtf(sum_of_squares(all[number], squares));
+  const float updates = sqrtf(sum_of_squares(all[number], squares + 1));
+  if (own_lane() == 0) factors[number] = all[number].decays && weights > 0 && updates > 0 ? weights / updates : 1.0f;
+}
+
+/// What moves the means of Adafactor.
+struct Averages {
+  float decay, fresh, scale_squared, epsilon;
+};
+__device__ inline float averaged(const Averages& by, float mean, float square) {
+  return by.decay * mean + by.fresh * (square + by.epsilon);
+}
+
+/// The means of squared gradients of rows, one a warp; those of matrices that are not factored have none.
+extern "C" __global__ void adafactor_rows(i64 count, i64 rows, const Matrix* all, Averages by, const float* g) {
+  const i64 number = own_warp();
+  if (number >= rows) return;
+  const Matrix& own = matrix_of(count, all, by_row, number);
+  if (!own.second) return;
+  const i64 row = number - own.row;
+  float v[per_lane], sum = 0;
+  for (i64 tile = 0; tile < tiles_of(own.columns); ++tile) {
+    load(g + own.begin + row * own.columns, tile * tile_width + own_lane() * per_lane, own.columns, v);
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) sum += v[i] * v[i];
+  }
+  sum = over_lanes(sum);
+  if (own_lane() == 0) own.first[row] = averaged(by, own.first[row], sum * by.scale_squared / (float)own.columns);
+}
+
+/// The sums of squared gradients of the columns of each block, one a warp: sums [blocks, 256].
+extern "C" __global__ void adafactor_blocks(i64 count, i64 blocks, const Matrix* all, const float* g, float* sums) {
+  const i64 number = own_warp();
+  if (number >= blocks) return;
+  const Matrix& own = matrix_of(count, all, by_block, number);
+  if (!own.second) return;
+  const i64 tiles = tiles_of(own.columns), chunk = (number - own.block) / tiles, tile = (number - own.block) % tiles;
+  const i64 column = tile * tile_width + own_lane() * per_lane;
+  const i64 past = (chunk + 1) * tile_width < own.rows ? (chunk + 1) * tile_width : own.rows;
+  float v[per_lane], squares[per_lane] = {};
+#pragma unroll 4
+  for (i64 row = chunk * tile_width; row < past; ++row) {
+    load(g + own.begin + row * own.columns, column, own.columns, v);
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) squares[i] += v[i] * v[i];
+  }
+  store(squares, sums + number * tile_width, own_lane() * per_lane, tile_width);
+}
+
+/// The means of columns from the sums of blocks; the first block of columns has its warp do it.
+extern "C" __global__ void adafactor_columns(i64 count, i64 blocks, const Matrix* all, Averages by, const float* sums) {
+  const i64 number = own_warp();
+  if (number >= blocks) return;
+  const Matrix& own = matrix_of(count, all, by_block, number);
+  const i64 tiles = tiles_of(own.columns), tile = number - own.block;
+  if (!own.second || tile >= tiles) return;
+  float v[per_lane], squares[per_lane] = {}, means[per_lane];
+  for (i64 chunk = 0; chunk < tiles_of(own.rows); ++chunk) {
+    load(sums + (number + chunk * tiles) * tile_width, own_lane() * per_lane, tile_width, v);
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) squares[i] += v[i];
+  }
+  const i64 column = tile * tile_width + own_lane() * per_lane;
+  load(own.second, column, own.columns, means);
+#pragma unroll
+  for (int i = 0; i < per_lane; ++i)
+    means[i] = averaged(by, means[i], squares[i] * by.scale_squared / (float)own.rows);
+  store(means, own.second, column, own.columns);
+}
+
+/// The mean of the means of the rows of each matrix, one a warp.
+extern "C" __global__ void adafactor_means(i64 count, const Matrix* all, float* means) {
+  const i64 number = own_warp();
+  if (number >= count || !all[number].second) return;
+  const Matrix& own = all[number];
+  float sum = 0;
+#pragma unroll 8
+  for (i64 row = own_lane(); row < own.rows; row += lanes) sum += own.first[row];
+  sum = over_lanes(sum);
+  if (own_lane() == 0) means[number] = sum / (float)own.rows;
+}
+
+/// Gradients become Adafactor's updates before they are scaled.
+extern "C" __global__ void adafactor_updates(i64 count, i64 tiles, const Matrix* all, Averages by, float grad_scale,
+                                             const float* means, const float* p, float* g, float* squares) {
+  EACH_TILE_OF_ALL(count, tiles, all)
+  float x[per_lane], step[per_lane];
+  load(p, at, end, x);
+  load(g, at, end, step);
+  i64 row = (at - own.begin) / own.columns, column = (at - own.begin) % own.columns;
+#pragma unroll
+  for (int i = 0; i < per_lane; ++i) {
+    if (at + i >= end) break;
+    step[i] *= grad_scale;
+    if (own.second) {
+      step[i] = step[i] / sqrtf(own.first[row] / means[&own - all]) / sqrtf(own.second[column]);
+    } else {
+      float& second = own.first[at + i - own.begin];
+      second = averaged(by, second, step[i] * step[i]);
+      step[i] /= sqrtf(second);
+    }
+    if (++column == own.columns) {
+      column = 0;
+      ++row;
+    }
+  }
+  store(step, g, at, end);
+  add_squares(tile, x, step, squares);
+}
+
+/// The factor on the update of each matrix, one a warp: the root mean square of its weights over that of its updates,
+/// where this is above 1.
+extern "C" __global__ void adafactor_factors(i64 count, const Matrix* all, float least_weights, const float* squares,
+                                             float* factors) {
+  const i64 number = own_warp();
+  if (number >= count) return;
+  const float numbers = (float)(all[number].end - all[number].begin);
+  const float weights = sqrtf(sum_of_squares(all[number], squares) / numbers);
+  const float updates = sqrtf(sum_of_squares(all[number], squares + 1) / numbers);
+  if (own_lane() != 0) return;
+  factors[number] = (weights > least_weights ? weights : least_weights) / (updates > 1.0f ? updates : 1.0f);
+}
+
+/// Weights go by the updates that stand where the gradients were, times the factors of their matrices.
+extern "C" __global__ void descend(i64 count, i64 tiles, const Matrix* all, const float* factors, float rate,
+                                   float weight_decay, float* p, float* g, bf16* shadow) {
+  EACH_TILE_OF_ALL(count, tiles, all)
+  const float decay = own.decays ? weight_decay : 0.0f, factor = rate * factors[&own - all];
+  float x[per_lane], step[per_lane];
+  load(p, at, end, x);
+  load(g, at, end, step);
+#pragma unroll
+  for (int i = 0; i < per_lane; ++i) x[i] = x[i] * (1.0f - rate * decay) - factor * step[i];
+  store(x, p, at, end);
+  if (shadow) store(x, shadow, at, end);
+  clear(g, at, end);
 }
