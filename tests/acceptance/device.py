@@ -17,12 +17,7 @@ import tempfile
 
 SMALL = ["--set", "model.hidden_size=32", "--set", "model.intermediate_size=64", "--set", "data.max_seq_length=32",
          "--set", "train.batch_size=4", "--set", "train.threads=1", "--set", "evaluation.sequences=16",
-         "--set", "train.budget.steps=3", "--set", "checkpoint.log_every=1"]
-TASK = """task: animals
-kind: classification
-data: {train: animals.tsv, valid: animals.tsv, test: animals.tsv, text: text, label: label}
-"""
-
+         "--set", "train.budget.steps=3", "--set", "checkpoint.log_every=1", "--set", "train.dropout_masks=exact"]
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("cloze", type=pathlib.Path)
 cloze = str(parser.parse_args().cloze.resolve())
@@ -36,11 +31,11 @@ def check(what, condition, detail=""):
         print(f"FAILED: {what}\n  " + "\n  ".join(str(detail).strip().splitlines()[-12:]), flush=True)
 
 
-def run(*words, card=True, code=0, **variables):
-    """What a command prints, with the stand-in or without; it must end with this exit code."""
+def run(*words, card=True, code=0, log=subprocess.STDOUT, **variables):
+    """What a command prints, with the stand-in or without, and with its log; it must end with this exit code."""
     preloaded = {"LD_PRELOAD": str(library)} if card else {}
     done = subprocess.run([cloze, *words], stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, env={**os.environ, **preloaded, **variables})
+                          stderr=log, env={**os.environ, **preloaded, **variables})
     check(f"exit code {code} of: {' '.join(words)}", done.returncode == code, done.stdout)
     return done.stdout
 
@@ -92,17 +87,63 @@ def check_use():
         check(f"{words[0]} of a GPU's run needs no GPU", with_card.splitlines()[-1:] == without.splitlines()[-1:],
               with_card + without)
     run("export", "bert-cuda-bf16", "--to", "huggingface", "--out", "exported", card=False)
-    pathlib.Path("animals.tsv").write_text("text\tlabel\n" + "the cat sat\tcat\na dog barked\tdog\n" * 8)
-    pathlib.Path("animals.yaml").write_text(TASK)
-    for device in ("cpu", "cuda"):
-        run("finetune", "bert-cuda-fp32", "animals.yaml", "--run", f"tuned-{device}", "--set", f"train.device={device}",
-            "--set", "train.precision=fp32", "--set", "train.budget.epochs=1", "--set", "train.batch_size=4", "--set",
-            "train.threads=1", "--set", "checkpoint.log_every=1")
-    check_close("losses of fine-tuning", losses("tuned-cuda"), losses("tuned-cpu"), 1e-4)
-    said = run("predict", "tuned-cuda", "animals.tsv", FAKE_CUDA_REPORT="predict.txt")
-    check("predictions of a GPU's run are computed on it", "operators 0\n" not in pathlib.Path("predict.txt").read_text())
-    said = run("predict", "tuned-cuda", "animals.tsv", card=False)
-    check("without a GPU they are computed on the processor", "which is not here; it is computed on the CPU" in said, said)
+    pathlib.Path("pairs.jsonl").write_text('{"sentence_good": "the cat sat", "sentence_bad": "cat the sat"}\n' * 3)
+    pathlib.Path("few.txt").write_text("The cat sat on the mat.\nA dog barked.\n")
+    for words in (["score", "bert-cuda-bf16", "few.txt"], ["score", "gpt2", "few.txt"],
+                  ["evaluate", "bert-cuda-bf16", "--suite", "pairs.jsonl"],
+                  ["view", "bert-cuda-bf16", "few.txt", "--out", "page.html"]):
+        check_both(*words)
+
+
+def check_both(*words):
+    """Holds the figures of a command on the GPU to those without one."""
+    on_card, without = (numbers_of(*words, "--json", card=card, FAKE_CUDA_REPORT="asked.txt") for card in (True, False))
+    # The axes of a view have either sign, and what is 0 has that of its rounding.
+    sizes = [[round(abs(number), 12) for number in numbers] for numbers in (on_card, without)]
+    check_close(f"figures of {' '.join(words)}", *sizes, 2e-4)
+    check(f"{words[0]} of a GPU's run is computed on it", "operators 0\n" not in pathlib.Path("asked.txt").read_text())
+
+
+def numbers_of(*words, **how):
+    """All numbers of the lines of JSON that a command prints."""
+    def walk(value):
+        if isinstance(value, dict):
+            value = [value[key] for key in sorted(value) if key not in ("time", "seconds")]
+        if isinstance(value, list):
+            return [number for one in value for number in walk(one)]
+        return [value] if isinstance(value, (int, float)) else []
+    lines = run(*words, log=subprocess.DEVNULL, **how).splitlines()
+    return [number for line in lines for number in walk(json.loads(line))]
+
+
+def check_tasks():
+    """Each kind of task has the losses and predictions of the processor."""
+    texts = [("the cat sat", "a mouse slept"), ("a dog barked", "the cat ran")]
+    rows = [(*texts[i // 8], i) for i in range(16)]
+    table = "".join(f"{text}\t{more}\t{text.split()[1]}\t{1 + i % 4}\t{i % 2}\n" for text, more, i in rows)
+    pathlib.Path("rows.tsv").write_text("text\tmore\tlabel\tvalue\tright\n" + table)
+    pathlib.Path("words.conll").write_text("the O\ncat B-A\nsat O\n\na O\ndog B-A\nbarked O\n\n" * 6)
+    answers = [json.dumps({"q": "who", "c": text, "a": [{"text": text.split()[1], "start": text.index(" ") + 1}]})
+               for text, _, _ in rows]
+    pathlib.Path("answers.jsonl").write_text("\n".join(answers) + "\n")
+    kinds = {"classification": "text: text, label: label", "multilabel": "text: text, label: label",
+             "regression": "text: text, label: value", "choice": "text: text, candidates: [more, label], label: right",
+             "tagging": "", "spans": "text: q, second: c, answers: a"}
+    files = {"tagging": "words.conll", "spans": "answers.jsonl"}
+    for kind, columns in kinds.items():
+        name = files.get(kind, "rows.tsv")
+        scale = "scale: [1, 4]\n" if kind == "regression" else ""
+        parts = ", ".join(f"{part}: {name}" for part in ("train", "valid", "test"))
+        pathlib.Path(f"{kind}.yaml").write_text(f"task: toy\nkind: {kind}\n{scale}data: {{{parts}, {columns}}}\n")
+        for device in ("cpu", "cuda"):
+            run("finetune", "bert-cuda-fp32", f"{kind}.yaml", "--run", f"{kind}-{device}", "--set",
+                f"train.device={device}", "--set", "train.precision=fp32", "--set", "train.budget.epochs=1", "--set",
+                "train.batch_size=4", "--set", "train.threads=1", "--set", "checkpoint.log_every=1", "--set",
+                "train.dropout_masks=exact")
+        check_close(f"losses of {kind}", losses(f"{kind}-cuda"), losses(f"{kind}-cpu"), 1e-4)
+        check_both("predict", f"{kind}-cuda", name)
+    said = run("predict", "tagging-cuda", "words.conll", card=False)
+    check("without a GPU they are computed on the processor", "not here; it is computed on the CPU" in said, said)
 
 
 def check_without_kernels():
@@ -125,7 +166,7 @@ def check_cards_that_are_missing():
     said = pretrain("bert/tiny", "none", "cuda", code=1, FAKE_CUDA_MEMORY="600000")
     check("no memory for the first step", "the GPU is out of memory; lower train.batch_size" in said, said)
     said = pretrain("bert/tiny", "none", "cuda", code=2, FAKE_CUDA_MEMORY="6000")
-    check("no memory for the weights", "to train, and the GPU has 6.0 kB of memory; choose a smaller model" in said, said)
+    check("no memory for the weights", "and the GPU has 6.0 kB of memory; choose a smaller model" in said, said)
     said = pretrain("bert/tiny", "old", "cuda", "--set", "train.precision=bf16", FAKE_CUDA_CAPABILITY="7")
     check("a card without bf16 computes in fp32", "this GPU has no bf16 units" in said, said)
 
@@ -151,6 +192,7 @@ def main():
         check_without_kernels()
         check_other_device()
         check_use()
+        check_tasks()
         check_benchmark()
         check_cards_that_are_missing()
     print("both devices agree" if not failures else f"{len(failures)} failures")
