@@ -251,6 +251,7 @@ std::string inspection_report(const TaskInspection& inspection, const Task& task
     text += to_text(labels_table(inspection, task)) + "\n";
   }
   text += to_text(lengths_table(inspection)) + "\n" + losses_of(inspection, task);
+  if (!task.notes.empty()) text += "\nnotes\n";
   for (const auto& note : task.notes) text += wrapped("  ", note, 100, 4);
   for (const auto& example : inspection.examples)
     for (const auto& row : example.rows) {

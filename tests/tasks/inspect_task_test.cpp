@@ -62,7 +62,16 @@ TEST_CASE("examples come in the order of training, epoch after epoch, and counts
   const auto text = inspection_report(inspected(task, tokenizer, 1), task, tokenizer);
   CHECK_THAT(text, Catch::Contains("3 (60 %)"));
   CHECK_THAT(text, Catch::Contains("train: 1 of 5 first texts cut, 2 of 12 tokens"));
-  CHECK_THAT(text, Catch::Contains("[CLS]"));
+  CHECK_THAT(text, Catch::Contains("[CLS]") && !Catch::Contains("\nnotes\n"));
+}
+
+TEST_CASE("what is noted of a task stands below a heading of its own, not among what is cut", "[tasks]") {
+  TempDir dir;
+  const auto tokenizer = small_wordpiece(dir);
+  auto task = sentiment_task();
+  task.notes = {"2 of 5 items of test stand in train too"};
+  CHECK_THAT(inspection_report(inspected(task, tokenizer, 1), task, tokenizer),
+             Catch::Contains("\n\nnotes\n  2 of 5 items of test stand in train too\n\n"));
 }
 
 TEST_CASE("a choice has its candidates together, answers their places and tags their labels", "[tasks]") {
