@@ -102,7 +102,7 @@ void keep_common(EvaluationConfig& evaluation, const std::vector<EvaluatedRun>& 
   });
   require<ConfigError>(!evaluation.objectives.empty(), runs[0].path, " is scored by ", listed(first), ", ",
                        runs[1].path, " by ", listed(of_runs[1]),
-                       "; name an objective for both, such as --objective mlm:0.15");
+                       "; evaluate each by itself, or both by one that they have a head for, with --objective");
 }
 
 /// Keys of `evaluation` that are of a training.

@@ -36,6 +36,15 @@ TEST_CASE("several runs are scored in one table, on the same text with the same 
   // An objective of only one run is skipped and reported.
   const auto common = cloze("evaluate " + w.run + " " + alone);
   CHECK_THAT(common.text, Catch::Contains("nsp is skipped: " + alone + " is scored by mlm"));
+  // Runs without a common objective, each of which has a head that the other lacks.
+  const auto causal = w.dir / "causal";
+  REQUIRE(
+      cloze("pretrain gpt2/tiny --set data.tokens=" + w.tokens + " --set train.budget.steps=1 --run " + causal).code ==
+      0);
+  check_refused("evaluate " + w.run + " " + causal, 2,
+                w.run + " is scored by mlm, nsp, " + causal +
+                    " by clm; evaluate each by itself, or both by one that "
+                    "they have a head for, with --objective");
   const auto other_seed = json_of(cloze("evaluate " + w.run + " --set evaluation.seed=9 --json"));
   CHECK(other_seed["unigram"] != both["runs"][0]["unigram"]);
   check_refused(
