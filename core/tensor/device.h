@@ -27,6 +27,7 @@ Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, c
 Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms,
                           const Dropout& drop);
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropout& drop);
+Tensor take_rows(const Tensor& x, const Tensor& index);
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
                            const LossOptions& shape, Tensor* correct, TokenDraw* draw = nullptr);
 

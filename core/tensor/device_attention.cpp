@@ -1,14 +1,176 @@
-#include <ATen/Context.h>
-
-#include <limits>
 #include <mutex>
 
 #include "core/tensor/device_support.h"
+#include "core/tensor/in_order.h"
 #include "core/tensor/plain_heads.h"
 
 namespace cloze::device {
 
 namespace {
+
+constexpr double hidden_score = -30000;  // of keys that a query does not see: finite, so that nothing becomes NaN
+
+/// What a kernel of LibTorch for attention is told besides its tensors.
+struct Call {
+  int64_t heads;
+  double scale;
+  bool causal = false;
+  Dropout drop{};
+  Param q_bias{}, kv_bias{};  ///< which the projections have already; their gradients are sums of columns
+  double p() const { return drop.on() ? drop.p : 0; }
+  /// custom_mask_type of the memory-efficient kernel: none, or causal to the last key.
+  int64_t mask() const { return causal ? 2 : 0; }
+};
+struct CallHolder final : torch::CustomClassHolder {
+  explicit CallHolder(Call c) : call(std::move(c)) {}
+  Call call;
+};
+
+/// The next masks of LibTorch's attention are those of this dropout: again in a layer that is computed again.
+void draw_from(const Dropout& drop, at::Device device) {
+  auto generator = at::globalContext().defaultGenerator(device);
+  const std::lock_guard lock(generator.mutex());
+  generator.set_current_seed(mix(drop.key, drop.site));
+}
+
+/// `parts` projections of one input, [B, T, parts D], by heads: [B, T, H, C] each.
+std::vector<Tensor> heads_of(const Tensor& x, int64_t parts, int64_t heads) {
+  return x.unflatten(-1, {parts, heads, x.size(-1) / parts / heads}).unbind(2);
+}
+
+struct Projections {
+  Tensor q, k, v;  // [B, T | S, H, C]
+
+  /// Of one input, [B, T, 3 D], or of queries [B, T, D] and others [B, S, 2 D].
+  static Projections of(const Tensor& first, const Tensor& others, int64_t heads) {
+    if (!others.defined()) {
+      const auto all = heads_of(first, 3, heads);
+      return {all[0], all[1], all[2]};
+    }
+    const auto kv = heads_of(others, 2, heads);
+    return {heads_of(first, 1, heads)[0], kv[0], kv[1]};
+  }
+  plain::Heads heads() const { return {q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)}; }
+};
+
+/// What a kernel made, and what its backward pass needs.
+struct Mixed {
+  Tensor out;           // [B, T, H, C]
+  Tensor sums;          // of exp(score), their logarithms
+  Tensor seed, offset;  // of its dropout
+};
+
+/// Kernels of two kinds: FlashAttention, of bf16 without numbers that are added to scores, and the other.
+bool is_flash(const Tensor& q, const Tensor& added) {
+  return q.scalar_type() == at::kBFloat16 && !added.defined() && q.size(-1) <= 192;
+}
+
+std::optional<Tensor> if_defined(const Tensor& x) { return x.defined() ? std::optional<Tensor>(x) : std::nullopt; }
+
+Mixed mixed_of(const Call& call, const Projections& in, const Tensor& added) {
+  const auto& [q, k, v] = in;
+  if (call.drop.on()) draw_from(call.drop, q.device());
+  if (is_flash(q, added)) {
+    const auto made = at::_flash_attention_forward(q, k, v, {}, {}, q.size(1), k.size(1), call.p(), call.causal,
+                                                   /*return_debug_mask=*/false, call.scale);
+    return {std::get<0>(made), std::get<1>(made), std::get<2>(made), std::get<3>(made)};
+  }
+  const auto made = at::_efficient_attention_forward(q, k, v, if_defined(added), {}, {}, std::nullopt, std::nullopt,
+                                                     call.p(), call.mask(), /*compute_log_sumexp=*/true, call.scale);
+  return {std::get<0>(made), std::get<1>(made), std::get<2>(made), std::get<3>(made)};
+}
+
+/// Of queries, keys, values, and of what was added to the scores or undefined.
+struct Gradients {
+  Tensor q, k, v, added{};
+};
+Gradients gradients_of(const Call& call, const Projections& in, const Tensor& added, bool of_added, const Mixed& made,
+                       const Tensor& grad) {
+  const auto& [q, k, v] = in;
+  if (is_flash(q, added)) {
+    const InOrder in_order;
+    const auto found =
+        at::_flash_attention_backward(grad, q, k, v, made.out, made.sums, Tensor(), Tensor(), q.size(1), k.size(1),
+                                      call.p(), call.causal, made.seed, made.offset, call.scale);
+    return {std::get<0>(found), std::get<1>(found), std::get<2>(found)};
+  }
+  const auto found = at::_efficient_attention_backward(
+      grad, q, k, v, if_defined(added), made.out, {}, {}, q.size(1), k.size(1), made.sums, call.p(), made.seed,
+      made.offset, call.mask(), of_added, call.scale, /*num_splits_key=*/1);  // more of them add in any order
+  return {std::get<0>(found), std::get<1>(found), std::get<2>(found), std::get<3>(found)};
+}
+
+/// Gradients [B, T, H, C] of two or three projections side by side, [R, parts D]; the sums of their columns are added
+/// to the gradient of their bias.
+Tensor joined(const std::vector<Tensor>& parts, const Param& bias) {
+  const int64_t part = parts[0].size(-2) * parts[0].size(-1), width = std::ssize(parts) * part;
+  std::vector<Tensor> from;
+  for (const auto& each : parts) from.push_back(each.contiguous().view({-1, part}));
+  from.resize(3);
+  const int64_t rows = from[0].size(0), chunks = chunks_of(rows);
+  const auto out = at::empty({rows, width}, from[0].options());
+  const auto partial = bias.defined() ? partial_sums(out, chunks, 1, width) : Tensor();
+  run(out, "join_columns", chunks * tiles_of(width), rows, width, part, chunks, data(from[0]), data(from[1]),
+      data(from[2]), data(out), data(partial));
+  if (bias.defined()) add_sums(partial, bias);
+  return out;
+}
+
+/// Attention by one kernel of LibTorch, which keeps no scores: [B, T, D]. `added` [B, H, T, S], to the scores.
+struct DeviceAttention : Function<DeviceAttention> {
+  static Tensor forward(AutogradContext* context, const Tensor& first, const std::optional<Tensor>& others,
+                        const std::optional<Tensor>& added, const Call& call) {
+    const auto queries = first.contiguous(), keys = others ? others->contiguous() : Tensor();
+    const auto scores = added.value_or(Tensor());
+    const auto made = mixed_of(call, Projections::of(queries, keys, call.heads), scores);
+    context->save_for_backward({queries, keys, scores, made.out, made.sums, made.seed, made.offset});
+    context->saved_data["of added"] = scores.defined() && scores.requires_grad();
+    context->saved_data["call"] = c10::IValue::make_capsule(c10::make_intrusive<CallHolder>(call));
+    return made.out.flatten(2);
+  }
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const auto saved = context->get_saved_variables();
+    const auto &queries = saved[0], &keys = saved[1], &added = saved[2];
+    const auto capsule = context->saved_data["call"].toCapsule();
+    const auto& call = static_cast<const CallHolder&>(*capsule).call;
+    const auto found =
+        gradients_of(call, Projections::of(queries, keys, call.heads), added, context->saved_data["of added"].toBool(),
+                     {saved[3], saved[4], saved[5], saved[6]}, grads[0].contiguous().view(saved[3].sizes()));
+    if (!keys.defined())
+      return {joined({found.q, found.k, found.v}, call.q_bias).view(queries.sizes()), Tensor(), found.added, Tensor()};
+    const auto of_queries = found.q.contiguous().view(queries.sizes());
+    add_bias_gradient(call.q_bias, as_rows(of_queries));
+    return {of_queries, joined({found.k, found.v}, call.kv_bias).view(keys.sizes()), found.added, Tensor()};
+  }
+};
+
+/// Rows of scores [..., S] that begin where a kernel can read them, in the shape [B, H, T, S].
+Tensor aligned(const Tensor& added, const plain::Heads& h) {
+  constexpr int64_t at_once = 16;
+  const int64_t keys = added.size(-1), beyond = (at_once - keys % at_once) % at_once;
+  const auto padded = (beyond > 0 ? at::constant_pad_nd(added, {0, beyond}) : added).contiguous();
+  return padded.narrow(-1, 0, keys).expand({h.q.size(0), h.q.size(1), h.q.size(2), h.k.size(2)});
+}
+
+/// Attention of one input, [B, T, 3 D], or of queries [B, T, D] to others [B, S, 2 D].
+Tensor attend(const Tensor& first, const std::optional<Tensor>& others, const AttentionContext& context, Call call) {
+  const auto h = Projections::of(first.detach(), others ? others->detach() : Tensor(), call.heads).heads();
+  const bool has_bias = context.distance_bias.defined();
+  call.scale = plain::scale_of(h, context);
+  call.causal = context.causal && !context.key_mask.defined() && !context.prefix.defined() && !has_bias;
+  const auto mask = call.causal ? Tensor() : plain::attention_mask(h, context);  // true = may be attended to
+  Tensor added;
+  if (has_bias)
+    added = plain::pair_bias(h, context).unsqueeze(0);  // [1, H, T, S]
+  else if (mask.defined())
+    added = at::zeros(mask.sizes(), first.options());
+  if (mask.defined()) added = added.masked_fill(mask.logical_not(), hidden_score);
+  const auto mixed = DeviceAttention::apply(
+      first, others, added.defined() ? std::optional<Tensor>(aligned(added, h)) : std::nullopt, call);
+  if (!mask.defined()) return mixed;
+  const auto without_keys = mask.any(-1, /*keepdim=*/true).logical_not().transpose(1, 2).squeeze(-1);  // [B, T, 1]
+  return mixed.masked_fill(without_keys, 0.0);
+}
 
 /// x + b, whose gradient is summed in fp32.
 struct DeviceBias : Function<DeviceBias> {
@@ -24,71 +186,44 @@ struct DeviceBias : Function<DeviceBias> {
 
 Tensor biased(const Tensor& x, const Param& b) { return b.defined() ? DeviceBias::apply(x, b.value(), b) : x; }
 
-/// `parts` projections of one input, [B, T, parts D], by heads: [B, H, T, C] each.
-std::vector<Tensor> heads_of(const Tensor& x, int64_t parts, int64_t heads) {
-  auto split = x.view({x.size(0), x.size(1), parts, heads, -1}).unbind(2);
-  for (auto& part : split) part = part.transpose(1, 2);
-  return split;
-}
+/// x + b, whose gradient attention adds.
+Tensor with_bias(const Tensor& x, const Param& b) { return b.defined() ? x + b.compute().detach() : x; }
 
-/// The next masks of LibTorch's attention are those of this dropout: again in a layer that is computed again.
-void draw_from(const Dropout& drop, at::Device device) {
-  auto generator = at::globalContext().defaultGenerator(device);
-  const std::lock_guard lock(generator.mutex());
-  generator.set_current_seed(mix(drop.key, drop.site));
+/// Whether attention makes its scores: for masks of dropout that are the CPU's, and for heads that no kernel takes.
+bool goes_by_scores(int64_t width, int64_t heads, const Dropout& drop) {
+  return (drop.on() && has_exact_masks()) || width / heads % 8 != 0;
 }
-
-/// Attention by one operator of LibTorch, which keeps no scores.
-Tensor attend(const plain::Heads& h, const AttentionContext& context, const Dropout& drop) {
-  const bool has_bias = context.distance_bias.defined();
-  const bool is_causal_alone = context.causal && !context.key_mask.defined() && !context.prefix.defined() &&
-                               context.window < 0 && !has_bias && h.q.size(2) == h.k.size(2);
-  const auto mask = is_causal_alone ? Tensor() : plain::attention_mask(h, context);
-  auto added = mask;  // true = may be attended to, or numbers to add to the scores
-  if (has_bias) {
-    added = plain::pair_bias(h, context).unsqueeze(0);  // [1, H, T, S]
-    if (mask.defined()) added = added.masked_fill(mask.logical_not(), -std::numeric_limits<double>::infinity());
-  }
-  if (drop.on()) draw_from(drop, h.q.device());
-  auto mixed =
-      at::scaled_dot_product_attention(h.q, h.k, h.v, added.defined() ? std::optional<Tensor>(added) : std::nullopt,
-                                       drop.on() ? drop.p : 0.0, is_causal_alone, plain::scale_of(h, context));
-  if (mask.defined()) mixed = mixed.masked_fill(mask.any(-1, /*keepdim=*/true).logical_not(), 0.0);
-  return mixed.transpose(1, 2).flatten(2);  // [B, T, D]
-}
-
-bool goes_by_scores(const Dropout& drop) { return drop.on() && has_exact_masks(); }
 
 }  // namespace
 
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
                       const Dropout& drop) {
-  const auto all = biased(qkv, bias);
-  if (context.window >= 0 || goes_by_scores(drop)) return plain::self_attention(all, Param(), heads, context, drop);
-  const auto parts = heads_of(all, 3, heads);
-  return attend({parts[0], parts[1], parts[2]}, context, drop);
+  if (context.window >= 0 || goes_by_scores(qkv.size(-1) / 3, heads, drop))
+    return plain::self_attention(biased(qkv, bias), Param(), heads, context, drop);
+  return attend(with_bias(qkv, bias), std::nullopt, context,
+                {.heads = heads, .scale = 0, .drop = drop, .q_bias = bias});
 }
 
 Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads,
                        const AttentionContext& context, const Dropout& drop) {
-  const auto queries = biased(q, q_bias), others = biased(kv, kv_bias);
-  if (goes_by_scores(drop)) return plain::cross_attention(queries, Param(), others, Param(), heads, context, drop);
-  const auto parts = heads_of(others, 2, heads);
-  return attend({heads_of(queries, 1, heads)[0], parts[0], parts[1]}, context, drop);
+  if (goes_by_scores(q.size(-1), heads, drop))
+    return plain::cross_attention(biased(q, q_bias), Param(), biased(kv, kv_bias), Param(), heads, context, drop);
+  return attend(with_bias(q, q_bias), with_bias(kv, kv_bias), context,
+                {.heads = heads, .scale = 0, .drop = drop, .q_bias = q_bias, .kv_bias = kv_bias});
 }
 
-/// Scores of positions and segments are numbers that LibTorch's operator adds to those of the content.
+/// Scores of positions and segments are numbers that LibTorch's kernel adds to those of the content.
 Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms,
                           const Dropout& drop) {
-  if (goes_by_scores(drop)) return plain::relative_attention(q, kv, r, heads, terms, drop);
-  const auto own = heads_of(q, 1, heads)[0];  // [B, H, N, C]
-  const auto others = heads_of(kv, 2, heads);
+  if (goes_by_scores(q.size(-1), heads, drop)) return plain::relative_attention(q, kv, r, heads, terms, drop);
+  const auto own = plain::heads_of(q, heads), k = plain::heads_of(kv.narrow(-1, 0, q.size(-1)), heads);  // [B, H, ., C]
   const double scale = 1 / std::sqrt(static_cast<double>(own.size(-1)));
   const auto with = [&](const Param& bias) { return own + plain::weight(bias, own.scalar_type()).unsqueeze(1); };
-  const auto distances = terms.distance_list.defined() ? r.index_select(0, terms.distance_list) : r.narrow(0, 0, 1);
+  const auto distances =
+      terms.distance_list.defined() ? taken_rows(r, terms.distance_list) : r.narrow(0, 0, 1);  // [B | 1, R, D]
   const auto by_distance =
       at::matmul(with(terms.r_r) * scale, plain::heads_of(distances, heads).transpose(-1, -2));  // [B, H, N, R]
-  const auto keys = plain::positions_of(others[0]);
+  const auto keys = plain::positions_of(k);
   Tensor added;  // [B, H, N, S]
   if (terms.distance_offset.defined()) {
     const auto index = terms.distance_offset.unsqueeze(1).unsqueeze(-1) + keys;  // [B, 1, N, S]
@@ -103,12 +238,12 @@ Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, in
         added + at::where(terms.segments_differ.unsqueeze(1), by_segment.narrow(-1, 1, 1), by_segment.narrow(-1, 0, 1));
   }
   const auto hidden = terms.visible.defined() ? terms.visible.logical_not().unsqueeze(1) : Tensor();
-  if (hidden.defined()) added = added.masked_fill(hidden, -std::numeric_limits<double>::infinity());
-  if (drop.on()) draw_from(drop, q.device());
-  auto mixed = at::scaled_dot_product_attention(with(terms.r_w), others[0], others[1], added, drop.on() ? drop.p : 0.0,
-                                                /*is_causal=*/false, scale);
-  if (hidden.defined()) mixed = mixed.masked_fill(hidden.all(-1, /*keepdim=*/true), 0.0);
-  return mixed.transpose(1, 2).flatten(2);
+  if (hidden.defined()) added = added.masked_fill(hidden, hidden_score);
+  const auto queries = q + plain::weight(terms.r_w, q.scalar_type()).flatten();
+  const auto mixed =
+      DeviceAttention::apply(queries, std::optional<Tensor>(kv), std::optional<Tensor>(aligned(added, {own, k, k})),
+                             Call{.heads = heads, .scale = scale, .drop = drop});
+  return hidden.defined() ? mixed.masked_fill(hidden.squeeze(1).all(-1, /*keepdim=*/true), 0.0) : mixed;
 }
 
 }  // namespace cloze::device

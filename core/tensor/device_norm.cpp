@@ -109,6 +109,14 @@ Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const
   return b.defined() || drop.on() ? DeviceAdd::apply(y, residual, w.value(), b, drop) : residual + y;
 }
 
+/// LibTorch sorts the ids of a look-up in a table, and adds the gradients of each row in their order.
+Tensor taken_rows(const Tensor& x, const Tensor& index) {
+  auto sizes = x.sizes().vec();
+  sizes[0] = index.size(0);
+  return at::embedding(x.flatten(1), index).view(sizes);
+}
+Tensor take_rows(const Tensor& x, const Tensor& index) { return taken_rows(x, index); }
+
 /// The rows are taken from the fp32 tables, whose gradients LibTorch adds; the order of additions is fixed.
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& drop) {
   auto sum = at::embedding(t.word.value(), in.ids, t.word.padding_row());

@@ -57,6 +57,9 @@ void add_sums(const Tensor& partial, const Param& first, const Param& second = {
 /// grad(b) += column sums of dy [R, N]; b may be undefined.
 void add_bias_gradient(const Param& b, const Tensor& dy);
 
+/// x[index] of the first axis, index int64 [N]; the gradients of a row are added in the order of the index.
+Tensor taken_rows(const Tensor& x, const Tensor& index);
+
 /// x times dropout, [R, N].
 Tensor masked(const Tensor& rows, const kernels::Dropout& drop);
 

@@ -244,4 +244,10 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 /// Rows of x [R, D] at `index` int64 [N]; the backward pass adds into zeros. Returns [N, D].
 Tensor take_rows(const Tensor& x, const Tensor& index);
 
+/// x [..., R] at index int64 [..., S] along the last axis. On a GPU the gradients of an element that is taken several
+/// times are added in one order, which those of at::gather are not.
+Tensor gather_columns(const Tensor& x, const Tensor& index);
+/// zeros [..., R] and, at index [..., S], x [..., S]; added in one order, too.
+Tensor sum_columns(const Tensor& zeros, const Tensor& index, const Tensor& x);
+
 }  // namespace cloze

@@ -20,12 +20,12 @@ struct ShawTerms final : DistanceTerms {
 
   Tensor added_to_scores(const Tensor& products, const Tensor& q, const Tensor&) const override {
     const auto by_distance = cloze::matmul(q, plain::weight(key, q.scalar_type()).t());  // [B, H, T, 2 k + 1]
-    return products + at::gather(by_distance, -1, rows(q, products));
+    return products + gather_columns(by_distance, rows(q, products));
   }
   Tensor added_to_values(const Tensor& mixed, const Tensor& probabilities) const override {
     const auto none = at::zeros_like(probabilities.narrow(-1, 0, 1).expand({-1, -1, -1, 2 * max_distance + 1}), {},
                                      at::MemoryFormat::Contiguous);
-    const auto mass = none.scatter_add(-1, rows(mixed, probabilities), probabilities);  // [B, H, T, 2 k + 1]
+    const auto mass = sum_columns(none, rows(mixed, probabilities), probabilities);  // [B, H, T, 2 k + 1]
     return mixed + cloze::matmul(mass, plain::weight(value, mixed.scalar_type()));
   }
   /// A query is multiplied with the vector of each distance that it has keys at, and so is their probability.

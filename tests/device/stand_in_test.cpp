@@ -172,5 +172,9 @@ TEST_CASE("the stand-in counts operators, waits, copies and operators with tenso
   CHECK(copied.syncs.empty());
   CHECK(copied.copies_to_device == 1);
   CHECK(copied.bytes_to_device == 16);
+  const auto rows = at::tensor(std::vector<int64_t>{2, 0, 2}, at::kLong).to(card), more = at::ones({3}).to(card);
+  CHECK(counted([&] { device.index_add(0, rows, more); }).unordered ==
+        fake_cuda::CountsByName{{"aten::index_add.out", 1}});
+  CHECK(counted([&] { device.index_add(0, rows.narrow(0, 0, 2), more.narrow(0, 0, 2)); }).unordered.empty());
   CHECK(counted([&] { device.take(at::zeros({1}, at::kLong)); }).mixed == fake_cuda::CountsByName{{"aten::take", 1}});
 }

@@ -216,12 +216,7 @@ EfficientOptions efficient_options(const Tensor& q, const Tensor& k, const Maybe
   EfficientOptions options{dropout, scale_of(q, scale), mask, bias.value_or(Tensor())};
   if (!options.bias.defined()) return options;
   TORCH_CHECK(options.bias.scalar_type() == q.scalar_type(), "invalid dtype for bias - should match query's dtype");
-  const auto aligned = static_cast<int64_t>(16 / q.itemsize());
-  const auto& given = options.bias;
-  TORCH_CHECK(
-      given.stride(3) == 1 && (given.size(2) == 1 || given.stride(2) % aligned == 0) && given.stride(1) % aligned == 0,
-      "attn_bias is not correctly aligned");
-  TORCH_CHECK(given.sizes() == at::IntArrayRef({q.size(0), q.size(2), q.size(1), k.size(1)}),
+  TORCH_CHECK(options.bias.sizes() == at::IntArrayRef({q.size(0), q.size(2), q.size(1), k.size(1)}),
               "the bias is [B, H, T, S]");
   return options;
 }

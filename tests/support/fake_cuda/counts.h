@@ -15,6 +15,7 @@ struct Counts {
   CountsByName operators{};  ///< that a GPU would run, by name; of a kernel that calls others it alone
   CountsByName syncs{};  ///< waits of the host for the GPU, by cause: `item`, `nonzero`, a copy of pageable memory, ...
   CountsByName mixed{};  ///< operators with tensors of both devices, which a GPU refuses or makes slow
+  CountsByName unordered{};  ///< operators that would add in an order which a GPU chooses anew in each run
   int64_t copies_to_device = 0, copies_to_host = 0;
   int64_t bytes_to_device = 0, bytes_to_host = 0;
 };

@@ -1,5 +1,6 @@
 // The operators of the stand-in for a GPU: every one is LibTorch's for the processor, on copies of its arguments.
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/NativeFunctions.h>
 #include <ATen/native/CPUFallback.h>
@@ -99,6 +100,53 @@ bool has_size_of_values(const std::string& name) {
   return names.contains(name);
 }
 
+/// An argument of an operator by its name in the schema.
+const c10::IValue& argument_of(const c10::OperatorHandle& op, const torch::jit::Stack& stack, const char* name) {
+  const auto& schema = op.schema();
+  const auto first = stack.size() - schema.arguments().size();
+  return stack[first + static_cast<size_t>(*schema.argumentIndexWithName(name))];
+}
+
+/// Whether an index along an axis names an element twice.
+bool has_twice(const at::Tensor& index, int64_t axis) {
+  const OpenMemory memory(index);
+  const auto sorted = std::get<0>(memory.on_host().sort(axis));
+  const auto count = sorted.size(axis);
+  return count > 1 && sorted.narrow(axis, 1, count - 1).eq(sorted.narrow(axis, 0, count - 1)).any().item<bool>();
+}
+
+/// True if a GPU adds several numbers to one by atomic additions, whose order is another in each run. Source: the list
+/// of torch.use_deterministic_algorithms, of which these are the operators that a network here has called.
+bool has_free_order(const std::string& name, const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  const auto& mode = at::globalContext();
+  if (mode.deterministicAlgorithms() && !mode.deterministicAlgorithmsWarnOnly()) return false;
+  const auto of = [&](const char* argument) -> const c10::IValue& { return argument_of(op, stack, argument); };
+  const auto starts = [&](const char* with) { return name.starts_with(with); };
+  if (starts("aten::index_add")) return has_twice(of("index").toTensor(), 0);
+  if (starts("aten::scatter_add")) return has_twice(of("index").toTensor(), of("dim").toInt());
+  if (starts("aten::cumsum")) {  // of one row by several blocks, which look back at each other
+    const auto x = of("self").toTensor();
+    return x.is_floating_point() && x.numel() > 1 && x.numel() == x.size(of("dim").toInt());
+  }
+  if (starts("aten::_efficient_attention_backward"))
+    return of("num_splits_key").isNone() || of("num_splits_key").toInt() > 1;
+  return starts("aten::_flash_attention_backward") || starts("aten::histc") || starts("aten::put_");
+}
+
+/// What the fused attention of a GPU asks of tensors, whose copies on the host have other strides.
+void check_layout(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  const auto aligned = static_cast<int64_t>(16 / argument_of(op, stack, "query").toTensor().itemsize());
+  for (const char* name : {"query", "key", "value"}) {
+    const auto x = argument_of(op, stack, name).toTensor();
+    TORCH_CHECK(x.stride(-1) == 1 && x.stride(-2) % aligned == 0, name, " is not correctly aligned");
+  }
+  if (!op.schema().argumentIndexWithName("bias") || argument_of(op, stack, "bias").isNone()) return;
+  const auto bias = argument_of(op, stack, "bias").toTensor();
+  TORCH_CHECK(
+      bias.stride(3) == 1 && (bias.size(2) == 1 || bias.stride(2) % aligned == 0) && bias.stride(1) % aligned == 0,
+      "attn_bias is not correctly aligned");
+}
+
 struct Devices {
   bool device = false, host = false;  ///< has tensors there
   bool masks = false;                 ///< of a list of indices some are masks
@@ -133,6 +181,8 @@ void on_processor(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   if (seen.device && seen.host) count_mixed(name);
   // `index` calls `nonzero` by itself; `index_put_` does so within its kernel.
   if (has_size_of_values(name) || (seen.masks && name.find("index_put") != std::string::npos)) count_sync(name);
+  if (name.find("_attention_") != std::string::npos && name.find("aten::_") == 0) check_layout(op, *stack);
+  if (has_free_order(name, op, *stack)) count_unordered(name);
   const OperatorScope scope(name);
   at::native::cpu_fallback(op, stack);
 }

@@ -64,6 +64,11 @@ void count_mixed(const std::string& name) {
   if (depth == 0) ++all.mixed[name];
 }
 
+void count_unordered(const std::string& name) {
+  const std::lock_guard lock(device_mutex());
+  if (depth == 0) ++all.unordered[name];
+}
+
 void count_copy(const at::Tensor& from, bool to_device, bool is_async) {
   const std::lock_guard lock(device_mutex());
   if (depth > 0) return;

@@ -31,6 +31,8 @@ void count_kernel(const std::string& name);
 void count_sync(const std::string& cause);
 /// Tensors of both devices are arguments of an operator. Numbers in a tensor without axes are no such tensor.
 void count_mixed(const std::string& name);
+/// An operator adds several numbers to one, in an order of the device's own.
+void count_unordered(const std::string& name);
 /// A copy between the devices. It is a sync, unless `is_async`.
 void count_copy(const at::Tensor& from, bool to_device, bool is_async);
 
