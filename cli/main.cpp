@@ -20,6 +20,7 @@
 #include "cli/near_names.h"
 #include "cli/processes.h"
 #include "cli/verbs.h"
+#include "core/commit.h"
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/log.h"
@@ -58,6 +59,12 @@ std::string sentence_of(const std::filesystem::filesystem_error& error) {
   if (error.code() == std::errc::filename_too_long) remedy = "; give it a shorter name";
   if (error.code() == std::errc::too_many_symbolic_link_levels) remedy = "; remove this link, which leads to itself";
   return (path.empty() ? "" : path + ": ") + error.code().message() + remedy;
+}
+
+/// `cloze 0.1.0 (commit 1a2b3c4d5e6f)`
+std::string version_words() {
+  const auto commit = source_commit();
+  return concat("cloze ", CLOZE_VERSION, commit.empty() ? "" : concat(" (commit ", commit, ")"));
 }
 
 /// The word after --help: a part of a long help; empty for none.
@@ -313,7 +320,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.formatter(std::make_shared<WrappedHelp>(help_part(argc, argv)));
   app.set_help_flag("-h,--help", "show this help and exit");
-  app.set_version_flag("--version", std::string("cloze ") + CLOZE_VERSION, "show the version and exit");
+  app.set_version_flag("--version", version_words(), "show the version and exit");
   app.footer(
       "Exit codes: 0 success, 1 failure, 2 invalid command or config, 3 a training\n"
       "diverged and was to stop then, 4 a process of the run was lost, 130 interrupted\n"

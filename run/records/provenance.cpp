@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/commit.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/fingerprint.h"

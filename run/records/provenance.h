@@ -10,10 +10,6 @@
 
 namespace cloze {
 
-/// The commit of the sources as `git describe` names it, with `-dirty` where tracked files had changed; empty without a
-/// git checkout.
-std::string source_commit();
-
 /// This process: versions of Cloze (with the git commit, null for a build outside of a checkout) and LibTorch, the
 /// command line, the machine and the threads in use.
 nlohmann::json process_entry(const std::string& command_line);

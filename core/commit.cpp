@@ -1,5 +1,5 @@
 // The commit of the sources, in a file of its own, which alone is compiled again where it changes.
-#include "run/records/provenance.h"
+#include "core/commit.h"
 
 #ifndef CLOZE_COMMIT  // defined where CMake finds a git checkout
 #define CLOZE_COMMIT ""
