@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json.h"
 #include "data/tokenizer.h"
 
 int main(int count, char** words) {
@@ -18,8 +19,8 @@ int main(int count, char** words) {
   torch::InferenceMode guard;
   torch::jit::ExtraFilesMap files{{"config.json", ""}, {"tokenizer/tokenizer_config.json", ""}};
   auto model = torch::jit::load(words[1], at::kCPU, files);
-  const auto config = nlohmann::json::parse(files["config.json"]);
-  const auto limits = nlohmann::json::parse(files["tokenizer/tokenizer_config.json"]);
+  const auto config = cloze::parse_json(files["config.json"]);
+  const auto limits = cloze::parse_json(files["tokenizer/tokenizer_config.json"]);
   const auto tokenizer = cloze::Tokenizer::open(words[2]);
   const auto frame = tokenizer.frame(cloze::TextReader{.kind = config["model_type"]});
   const auto longest = static_cast<size_t>(limits.value("model_max_length", 1e9));
