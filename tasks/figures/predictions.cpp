@@ -450,7 +450,7 @@ PredictionFile read_predictions(const std::string& path, AnyTaskKind kind, const
                                 const TaskLabels& labels, const std::string& no_answer, SquadVersion squad) {
   for (const auto* one : {&path, &no_answer}) {
     std::error_code ignored;
-    require<DataError>(!std::filesystem::is_other(*one, ignored), *one,
+    require<DataError>(*one != "-" && !std::filesystem::is_other(*one, ignored), *one,
                        ": is a pipe or a device, and predictions are read from a file; write them to one");
   }
   PredictionFile file;

@@ -308,12 +308,14 @@ TEST_CASE("probabilities without a label are predictions, and those that contrad
                                          Contains("c.jsonl:1; it counts by the choice"));
 }
 
-TEST_CASE("a pipe of predictions is refused, and numbers of items are whole") {
+TEST_CASE("a pipe of predictions and standard input are refused, and numbers of items are whole") {
   const TempDir folder;
   const auto pipe = folder / "p.jsonl";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   CHECK_THROWS_WITH(read_predictions(pipe, "classification", three_reviews(), moods),
                     pipe + ": is a pipe or a device, and predictions are read from a file; write them to one");
+  CHECK_THROWS_WITH(read_predictions("-", "classification", three_reviews(), moods),
+                    "-: is a pipe or a device, and predictions are read from a file; write them to one");
   CHECK(prediction_fault("p.jsonl", "{\"item\": \"items:1.7\", \"label\": 0}\n") ==
         "p.jsonl:1: the part has no item 'items:1.7'");
   CHECK(prediction_fault("p.jsonl", "{\"item\": 1.7, \"label\": 0}\n") ==
