@@ -35,7 +35,7 @@ struct TaskMetric {
   std::string task;
   std::string figure{};   ///< empty: that which chooses the best step
   bool is_error = false;  ///< less of it is better
-  std::string floor{};    ///< `majority`, `mean`, `all O`, `no answer`
+  std::string floor{};    ///< `majority`, `mean`, `one tag`, `no answer`
   /// Finished fine-tunings by the folder of their run (study/statistics/task_value.h).
   std::map<std::string, std::vector<std::string>> finetunings{};
   std::set<std::string> failed{};  ///< folders of runs of which a fine-tuning failed

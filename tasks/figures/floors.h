@@ -12,11 +12,11 @@ enum class Floor { constant, words };
 constexpr auto choices(Floor) {
   using enum Floor;
   return std::array{
-      Choice{constant, "constant", "the majority class, the mean, all O, no answer: what the part itself has most"},
+      Choice{constant, "constant", "the majority class, the mean, one tag, no answer: what the part itself has most"},
       Choice{words, "words", "a logistic regression on the words and pairs of words of the training part"}};
 }
 
-/// What a floor is called beside figures: `majority`, `mean`, `all O`, `no answer`, `words`.
+/// What a floor is called beside figures: `majority`, `mean`, `one tag`, `no answer`, `words`.
 std::string name_of_floor(AnyTaskKind kind, Floor floor);
 
 /// The one prediction for all items of a part that is right most often: the most frequent label, of equally frequent

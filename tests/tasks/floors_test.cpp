@@ -33,6 +33,7 @@ TEST_CASE("the constant floor predicts what the part itself has most, whatever t
   const std::vector<TaskItem> sentence{{.words = {"x", "y"}, .gold = labels_answer({0, 0})}};
   CHECK((floor_predictions("tagging", Floor::constant, {}, sentence, tags)[0].answer.labels ==
          std::vector<int64_t>{1, 1}));
+  CHECK(name_of_floor("tagging", Floor::constant) == "one tag");  // that of words may have no O
   const auto unknown = labelled_texts({{"g", unknown_label}});
   CHECK(floor_predictions("classification", Floor::constant, train, unknown, two_moods)[0].answer.label ==
         unknown_label);

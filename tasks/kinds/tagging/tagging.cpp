@@ -37,7 +37,7 @@ struct Tagging final : TaskKindRules {
                        .reads_windows = true,
                        .gold_name = "tags",
                        .key = "tags",
-                       .floor_name = "all O"}) {}
+                       .floor_name = "one tag"}) {}
 
   void read_texts(const TaskRecord& record, TaskItem& item) const override {
     const auto* words = record.words();
