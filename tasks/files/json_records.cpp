@@ -131,11 +131,13 @@ class JsonRecords final : public RecordReader {
         return concat(": has no '", shortened(name), "' but in the list '", shortened(key),
                       "'; write `each: ", shortened(key), "`, and ", shortened(key), ".", shortened(name));
     }
-    const auto near = did_you_mean(name, keys);
+    const bool is_position = column_position(name).has_value();
+    const auto near = is_position ? std::string() : did_you_mean(name, keys);
     return concat(": has no '", shortened(name), "'",
                   keys.empty()   ? ", for its object is empty; remove it"
                   : near.empty() ? "; it has " + shortened(listed(keys))
-                                 : near);
+                                 : near,
+                  is_position ? "; an object has no positions, so call a key by its name" : "");
   }
 
   void fill_list(const json& list, const std::string& name, Cell& cell) {

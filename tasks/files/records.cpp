@@ -17,18 +17,18 @@
 
 namespace cloze {
 
-namespace {
-
-namespace fs = std::filesystem;
-
-constexpr uint64_t most_text_bytes = uint64_t{64} << 20;  // of a text that is a file
-
 std::optional<int64_t> column_position(const std::string& name) {
   int64_t position = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), position);
   if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
   return position;
 }
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t most_text_bytes = uint64_t{64} << 20;  // of a text that is a file
 
 /// The rows of a table.
 class TableFile {

@@ -2,6 +2,7 @@
 // The records of a file: lines of tables, objects of JSON lines, texts of a folder; each with the columns asked for.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,9 @@ struct RecordReader {
 std::unique_ptr<RecordReader> open_records(const RecordSource& source);
 /// One of JSON lines. Throws as open_records.
 std::unique_ptr<RecordReader> open_json_records(const RecordSource& source);
+
+/// The position that the name of a column is: `0`, `-1`.
+std::optional<int64_t> column_position(const std::string& name);
 
 /// Throws DataError with the place of the last record where its text has a NUL.
 void require_no_nul(const std::string& text, const RecordReader& reader);

@@ -194,6 +194,9 @@ TEST_CASE("JSON lines that lack a key, or have another value there, are refused 
   const auto yaml = task_with("classification", "t.jsonl", "text: text, label: label");
   const auto fault = [&](const std::string& line) { return part_fault(yaml, line + "\n", "t.jsonl"); };
   CHECK(fault("{\"txt\": \"a\", \"label\": 1}") == "t.jsonl:1: has no 'text'; did you mean 'txt'?");
+  CHECK(part_fault(task_with("classification", "t.jsonl", "text: 0, label: 1"), "{\"t\": \"a\", \"l\": \"x\"}\n",
+                   "t.jsonl") ==
+        "t.jsonl:1: has no '0'; it has l, t; an object has no positions, so call a key by its name");
   CHECK(fault("{\"text\": null, \"label\": 1}") ==
         "t.jsonl:1: 'text' is null; give it a value, or leave such items out with --skip-bad");
   CHECK(fault("{\"text\": [\"a\"], \"label\": 1}") == "t.jsonl:1: 'text' is a list; a text was expected");
