@@ -78,7 +78,9 @@ int decimals_of(const StudyReport& report) {
 }
 
 std::string metric_title(const StudyReport& report) {
-  return std::holds_alternative<LossMetric>(report.by) ? concat("held-out ", report.metric, " loss") : report.metric;
+  if (std::holds_alternative<LossMetric>(report.by)) return concat("held-out ", report.metric, " loss");
+  const auto* task = std::get_if<TaskMetric>(&report.by);
+  return task && !task->figure.empty() ? concat(report.metric, " ", task->figure) : report.metric;
 }
 
 std::string in_brackets(const std::string& unit) { return unit.empty() ? "" : concat(" [", unit, "]"); }

@@ -127,6 +127,7 @@ TEST_CASE("each arm is fine-tuned with the rate that is best for it on the valid
   CHECK(has(options_of(stages.plans[2], "a", "cats"), "optimizer.learning_rate=1e-3"));
   CHECK(has(options_of(stages.plans[2], "b", "dogs"), "optimizer.learning_rate=1e-4"));
   const auto report = study.report();
+  CHECK(metric_title(report) == "cats accuracy");
   const auto& tuned = table_of(report, "What was tuned of the fine-tunings");
   CHECK(heads_of(tuned) ==
         std::vector<std::string>{"task", "arm", "optimizer.learning_rate", "on the valid part", "chosen"});
