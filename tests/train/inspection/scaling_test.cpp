@@ -27,6 +27,8 @@ TEST_CASE("a step on many processes costs what the formulas of docs/scaling.md s
   CHECK(of(8, 1).exchange == Approx(2 * 4e8 * (7.0 / 8) / 450e9 + 8 * 3 * 10e-6));
   CHECK(of(1, 1).exchange == 0);
   for (const auto& line : separated(to_text(many), "\n")) CHECK(line.size() <= 100);
+  CHECK_THAT(to_text(many), Catch::Contains("each with 8 sequences of a step"));
+  CHECK_THAT(to_text(of(512, 64)), Catch::Contains("each with 1 sequence of a step"));
   CHECK(to_json(many)["compute_share"].get<double>() == Approx(1 / (1 + many.exchange)));
 }
 
