@@ -128,9 +128,10 @@ void part_off_valid(const TaskConfig& config, const TaskLabels& labels, TaskPart
   choose_units(units, wanted, few);
   size_t chosen = 0;
   for (const auto& unit : units) chosen += unit.is_valid ? unit.size : 0;
-  require<DataError>(chosen > 0 && chosen + few >= wanted, train.file, ": a tenth of it are ", counted(wanted, "item"),
-                     ", and no groups, of equal items too, make so many, or ", few,
-                     " more or fewer; give a part with `data.valid`");
+  require<DataError>(chosen > 0 && chosen + few >= wanted, train.file, ": a tenth of it is ", counted(wanted, "item"),
+                     ", give or take ", few,
+                     "; equal items and those of one group stay together, and none of these sets "
+                     "add up to so many; give a part with `data.valid`");
   std::vector<TaskItem> stay;
   for (size_t i = 0; i < hashes.size(); ++i) {
     const auto& unit = *std::ranges::lower_bound(units, hashes[i].first, {}, &ItemUnit::hash);

@@ -127,8 +127,8 @@ TEST_CASE("a tenth is one although a text is frequent, or is refused", "[tasks]"
   }
   folder.write("train.tsv", "text\tlabel\n" + repeated_line("a\t0\n", 50) + repeated_line("b\t1\n", 50));
   CHECK_THAT(folder.fault(yaml),
-             Contains("train.tsv: a tenth of it are 10 items, and no groups, of equal items too, make "
-                      "so many, or 5 more or fewer; give a part with `data.valid`"));
+             Contains("train.tsv: a tenth of it is 10 items, give or take 5; equal items and those of one group stay "
+                      "together, and none of these sets add up to so many; give a part with `data.valid`"));
 }
 
 TEST_CASE("groups of many sizes make a tenth", "[tasks]") {
