@@ -16,6 +16,8 @@ class ProgressView {
   ProgressView(const Plan& plan, size_t selected);
   /// Redraws the table, at most every half second unless it is the `last`.
   void show(bool last);
+  /// A run was done before.
+  void skip() { ++ended_; }
   /// A run ended: `failure` empty, or why.
   void note(const PlannedRun& run, const std::string& failure);
 

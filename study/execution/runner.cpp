@@ -123,6 +123,7 @@ class Runner {
     std::vector<const PlannedRun*> kept;
     for (const auto* run : queue_) {
       const auto status = status_of(plan_, *run);
+      if (status.state == RunState::done) view_.skip();
       const bool stays = status.state == RunState::stale && options_.stale != StaleRuns::redo;
       if (!stays && status.state != RunState::done && status.state != RunState::running) require_own_folder(*run);
       if (status.state != RunState::stale) continue;
