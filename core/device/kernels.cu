@@ -743,3 +743,41 @@ extern "C" __global__ void descend(i64 count, i64 tiles, const Matrix* all, cons
   if (shadow) store(x, shadow, at, end);
   clear(g, at, end);
 }
+
+__device__ inline float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+
+/// The gates i, f, g and o of an element of a memory cell, from their sums [rows, 4 width]; 1 is added to that of f.
+struct Gates {
+  float i, f, g, o;
+};
+__device__ inline Gates gates_of(const T* sums, i64 at, i64 width) {
+  return {sigmoid(wide(sums[at])), sigmoid(wide(sums[at + width]) + 1.0f), tanhf(wide(sums[at + 2 * width])),
+          sigmoid(wide(sums[at + 3 * width]))};
+}
+
+/// A step of long short-term memory; a thread an element.
+extern "C" __global__ void memory_cell_forward(i64 rows, i64 width, const T* sums, const float* cell, T* output,
+                                               float* next) {
+  const i64 number = own_warp() * lanes + own_lane();
+  if (number >= rows * width) return;
+  const Gates gates = gates_of(sums, number / width * 4 * width + number % width, width);
+  next[number] = gates.f * cell[number] + gates.i * gates.g;
+  narrow(gates.o * tanhf(next[number]), output[number]);
+}
+
+/// The gradients of the sums and of the cell before, from those of the output and of the cell after.
+extern "C" __global__ void memory_cell_backward(i64 rows, i64 width, const T* sums, const float* cell,
+                                                const T* output_grad, const float* next_grad, T* sums_grad,
+                                                float* cell_grad) {
+  const i64 number = own_warp() * lanes + own_lane();
+  if (number >= rows * width) return;
+  const i64 at = number / width * 4 * width + number % width;
+  const Gates gates = gates_of(sums, at, width);
+  const float t = tanhf(gates.f * cell[number] + gates.i * gates.g), of_output = wide(output_grad[number]);
+  const float of_next = next_grad[number] + of_output * gates.o * (1.0f - t * t);
+  narrow(of_next * gates.g * gates.i * (1.0f - gates.i), sums_grad[at]);
+  narrow(of_next * cell[number] * gates.f * (1.0f - gates.f), sums_grad[at + width]);
+  narrow(of_next * gates.i * (1.0f - gates.g * gates.g), sums_grad[at + 2 * width]);
+  narrow(of_output * t * gates.o * (1.0f - gates.o), sums_grad[at + 3 * width]);
+  cell_grad[number] = of_next * gates.f;
+}

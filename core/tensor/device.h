@@ -16,6 +16,7 @@ Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, Activa
 Tensor linear_rotary(const Tensor& x, const Param& w, const Param& b, const Tensor& table);
 Tensor layer_norm(const Tensor& x, const NormParams& norm);
 Tensor dropout(const Tensor& x, const Dropout& drop);
+MemoryState memory_cell(const Tensor& gates, const Tensor& cell);
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
                                const Tensor& residual, const NormParams& norm, const FirstLayer* first = nullptr);
 Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual,

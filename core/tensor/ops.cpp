@@ -86,7 +86,7 @@ Tensor dropout(const Tensor& x, const Dropout& drop) {
 }
 
 MemoryState memory_cell(const Tensor& gates, const Tensor& cell) {
-  return use_fused(gates) ? fused::memory_cell(gates, cell) : plain::memory_cell(gates, cell);
+  return form_for(gates, fused::memory_cell, device::memory_cell, plain::memory_cell)(gates, cell);
 }
 
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,

@@ -117,6 +117,18 @@ TEST_CASE("gradients of rows that are taken several times are added, and those o
           [&](auto& in) { return plain::take_rows(in[0], index); }, {numbers({5, 6}, 0.1)}, {}, at::kFloat);
 }
 
+TEST_CASE("a memory cell of a GPU equals the plain form", "[device]") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const auto both = [](auto* cell) {
+    return [cell](auto& in) {
+      const auto state = cell(in[0], in[1].to(at::kFloat));
+      return at::cat({state.output.to(at::kFloat), state.cell}, 1);
+    };
+  };
+  compare(both(device::memory_cell), both(plain::memory_cell), {numbers({5, 4 * 21}, 0.1), numbers({5, 21}, 0.2)}, {},
+          type);
+}
+
 TEST_CASE("losses of a GPU equal those of the plain form, with every option", "[device]") {
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
   const auto hidden = numbers({70, 12}, 0.1);
