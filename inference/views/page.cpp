@@ -194,7 +194,8 @@ constexpr const char* view_style = R"css(<style>
 std::string to_html(const View& view) {
   const auto title = "What " + view.run + " does with a text";
   std::string body = view_style + ("<h1>" + escaped_html(title) + "</h1>\n");
-  body += html_note(concat(view.texts, " texts, checkpoint ", view.checkpoint, "; ", view.scored_by, "."));
+  body += html_note(concat(counted(static_cast<uint64_t>(view.texts), "text"), ", checkpoint ", view.checkpoint, "; ",
+                           view.scored_by, "."));
   body += losses_section(view);
   body += groups_section("Loss by position", "position in the text", view.positions);
   body += view.has_training_counts

@@ -156,6 +156,7 @@ TEST_CASE("a view of a run holds the scores of its texts, and its page refers to
   const auto single = view_of(run, {"wa wd wk"}, {});
   CHECK(to_json(single)["mean_cosine"].is_null());
   CHECK(to_html(single).find("Two texts or more make a picture") != std::string::npos);
+  CHECK(to_html(single).find(">1 text, checkpoint ") != std::string::npos);
   const auto counted = view_of(run, texts, {.training_counts = std::vector<uint64_t>(40, 3)});
   CHECK(to_json(counted)["frequency_of"] == "training");
   CHECK(to_html(counted).find("occurrences in the training text") != std::string::npos);
