@@ -323,11 +323,11 @@ bool names_many(const std::vector<std::string>& given, const std::vector<std::st
     throw DataError(faults[0].fault + (out.empty() ? "; or leave it out with --skip-unreadable" : out));
   }
   for (const auto& file : faults) log_warning("data", file.fault);
-  fail<DataError>(
-      faults.size(), " of ", counted(all.size(), "file"), " (", counts_of_kinds(all),
-      ") cannot be read, each for the reason above; a column or key of one kind of files is --field csv:NAME "
-      "or jsonl:NAME, what else is to be read of them goes into another folder that is named too, or "
-      "leave them out with --skip-unreadable");
+  fail<DataError>(faults.size(), " of ", counted(all.size(), "file"), " (", counts_of_kinds(all),
+                  ") cannot be read, each for the reason above; --field csv:NAME or jsonl:NAME names the text of one "
+                  "kind of files; "
+                  "write what else is to be read into another folder and name it too, or leave these files out with "
+                  "--skip-unreadable");
 }
 
 }  // namespace

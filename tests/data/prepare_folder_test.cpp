@@ -286,8 +286,8 @@ TEST_CASE("a binary file in a folder is named, with a glob that leaves it out", 
   dir.write("alone/second.gif", picture);
   dir.write("alone/zipped.docx", "PK\x03\x04");
   CHECK_THROWS_WITH(prepare(options), Catch::StartsWith("3 of 3 files (2 binary, 1 document with markup) "
-                                                        "cannot be read, each for the reason above; a column or key "
-                                                        "of one kind of files is --field csv:NAME or jsonl:NAME"));
+                                                        "cannot be read, each for the reason above; --field csv:NAME "
+                                                        "or jsonl:NAME names the text of one kind of files; "));
 }
 
 TEST_CASE("a preparation that fails leaves nothing where a resumed one could take nothing up", "[data][prepare]") {
