@@ -85,12 +85,16 @@ logged() {
 # install_packages NAME...: installs missing Debian packages.
 install_packages() {
   local missing=() root=()
-  for name in "$@"; do dpkg -s "$name" >/dev/null 2>&1 || missing+=("$name"); done
+  for name in "$@"; do dpkg-query -W -f '${db:Status-Status}\n' "$name" 2>/dev/null | grep -qx installed || missing+=("$name"); done
   [ ${#missing[@]} -eq 0 ] && return
   command -v apt-get >/dev/null || die "missing packages, and no apt-get to install them: ${missing[*]}"
   [ "$(id -u)" -eq 0 ] || { command -v sudo >/dev/null || die "neither root nor sudo; ask an administrator to run: apt-get install ${missing[*]}"; root=(sudo); }
   say "installing ${missing[*]}"
-  apt_install() { "${root[@]}" apt-get update -qq && "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}"; }
+  # What was stopped in the midst of its packages is gone on with by dpkg alone.
+  apt_install() {
+    local quietly=("${root[@]}" env DEBIAN_FRONTEND=noninteractive)
+    "${quietly[@]}" dpkg --configure -a && "${quietly[@]}" apt-get update -qq && "${quietly[@]}" apt-get install -y -qq "${missing[@]}"
+  }
   logged build/apt.log "installing packages" apt_install || die "apt-get failed; see build/apt.log, or install manually: ${missing[*]}"
 }
 

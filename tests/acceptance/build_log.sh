@@ -1,5 +1,6 @@
 #!/bin/bash
-# build_log.sh: a build that fails says where its errors are, whether it has a terminal or not; one that lasts says how far it is while it goes on.
+# build_log.sh: a build that fails says where its errors are, whether it has a terminal or not; one that lasts says how far it is while it goes on;
+# packages that were stopped half-way are gone on with.
 # The tools of the build are stand-ins.
 set -euo pipefail
 setup=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/setup.sh
@@ -64,3 +65,11 @@ done < <(NINJA_STATUS='%f ' PROGRESS_SECONDS=1 bash build.sh 2>&1 || echo "it fa
 for file in configuring 40 half 50 100; do [ -e $file ] || fail "no line for $file: $text"; done
 [ $lines -le 12 ] || fail "too many lines: $text"
 case $text in *fail* | *"cannot be read"*) fail "$text" ;; esac
+
+# -- Packages: what a stopped installation has only unpacked is missing, and dpkg goes on with it first.
+{ sed '$d' build.sh; echo 'install_packages whole half none'; } > packages.sh
+stand_in dpkg-query <<< 'case "$*" in *whole) echo installed ;; *half) echo unpacked ;; *) exit 1 ;; esac'
+for tool in dpkg apt-get; do stand_in $tool <<< "echo $tool \"\$@\" >> said"; done
+stand_in sudo <<< '"$@"'
+bash packages.sh 2> /dev/null
+printf '%s\n' 'dpkg --configure -a' 'apt-get update -qq' 'apt-get install -y -qq half none' | diff said - || fail "packages are installed in another way"
