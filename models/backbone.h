@@ -14,7 +14,8 @@ struct Inputs {
   Tensor attention_mask{};  ///< bool [B, T], true = a real token
   /// Nobody reads the hidden states of padding: they are unspecified, and mostly not computed.
   bool padding_is_unread = false;
-  Tensor token_type_ids{};  ///< int64 [B, T]
+  std::shared_ptr<const UnpaddedRows> unpadded{};  ///< of a mask on a device, found before it was moved there
+  Tensor token_type_ids{};                         ///< int64 [B, T]
   /// bool [B, T], true = a global token, which attends to all tokens and is attended to by all; undefined: as the
   /// config says
   Tensor global_attention_mask{};

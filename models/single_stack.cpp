@@ -38,7 +38,8 @@ struct SingleStack final : Backbone {
                      {.p = config.hidden_dropout_prob, .key = in.dropout_key, .active = is_training()}, trace);
     context.prefix = in.prefix;
     context.global_mask = globals(in);
-    context.globals = in.global_attention_mask.defined() ? 0 : 1;
+    context.first_is_global = context.global_mask.defined() && !in.global_attention_mask.defined();
+    context.globals = context.first_is_global ? 1 : 0;
     auto x = embeddings->forward(ids, drop);  // [B, T, E]
     if (projection) x = projection->forward(x);
     return stack->forward(x, context, drop, trace, nullptr, nullptr, in.read_positions);

@@ -176,8 +176,9 @@ double Stack::multiply_adds(const RowSizes& row, double encoded) const {
 StackInput Stack::input(const Inputs& in, const EmbeddingIds& ids, const Dropout& drop, const Trace* trace) const {
   const bool unpads = in.padding_is_unread && !trace && !layers.empty() &&
                       takes_unpadded_rows(config.attention, config.positions.relative) &&
-                      use_fused(layers[0][0]->attention->qkv->weight.compute());
-  const auto rows = unpads ? unpad_rows(in.attention_mask) : nullptr;
+                      unpads_rows(layers[0][0]->attention->qkv->weight.compute());
+  const auto found = unpads && !in.unpadded ? unpad_rows(in.attention_mask) : in.unpadded;
+  const auto rows = unpads ? found : nullptr;
   StackInput input{.ids = ids, .context = {.unpadded = rows}, .drop = drop};
   if (rows) {
     const auto unpadded = [&](const Tensor& padded) { return padded.defined() ? rows->unpad(padded) : Tensor(); };
@@ -193,6 +194,7 @@ StackInput Stack::input(const Inputs& in, const EmbeddingIds& ids, const Dropout
 Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace,
                       const EncoderOutput* encoded, DecoderState* state, const Tensor& read_positions) const {
   context.causal = config.causal;
+  context.made = std::make_shared<std::vector<MadeMask>>();
   if (trace && trace->keeps_attentions) context.probabilities = &trace->attentions;
   const auto* unpadded = context.unpadded.get();
   context.distance_bias = positions->distance_bias(unpadded ? x.new_empty({1, unpadded->length, 1}) : x,

@@ -89,6 +89,8 @@ double peak_memory(at::Device gpu) {
 Batch to_device(Batch batch, at::Device device) {
   if (device.is_cpu()) return batch;
   batch.on_host = std::make_shared<const Batch>(batch);
+  if (const auto rows = unpad_rows(batch.attention_mask))
+    batch.unpadded = std::make_shared<const UnpaddedRows>(rows->to(device));
   for (auto* tensor : batch.tensors())
     if (tensor->defined()) *tensor = moved_to(*tensor, device);
   return batch;

@@ -130,7 +130,7 @@ __device__ inline void drop_out(const Dropout& drop, i64 row, i64 width, i64 til
   const i64 row = number / tiles, tile = number % tiles;        \
   const i64 column = tile * tile_width + own_lane() * per_lane; \
   if (row >= rows) return;                                      \
-  const i64 first = row * width;
+  [[maybe_unused]] const i64 first = row * width;
 
 /// out = x times dropout.
 extern "C" __global__ void dropout(i64 rows, i64 width, const T* x, Dropout drop, T* out) {
@@ -321,6 +321,144 @@ extern "C" __global__ void add_sums(i64 width, i64 chunks, i64 kinds, const floa
 #pragma unroll 16
   for (i64 chunk = 0; chunk < chunks; ++chunk) sum += partial[(chunk * kinds + kind) * width + column];
   target[column] += sum;
+}
+
+/// The key that every query of a row attends to, its first token's, beside the keys of a window.
+struct GlobalKey {
+  i64 rows, width, head_width;  ///< tokens of all rows; head_width: 8 times a power of two, at most 256
+  i64 length;                   ///< tokens of a row; of all, where rows are unpadded
+  i64 window;
+  const i64* positions;  ///< of each token in its row; null: rows have `length` tokens
+  const T* qkv;          ///< [rows, 3 width]
+  float scale;
+  Dropout drop;  ///< of a head's probability, by its first column
+
+  /// The sum over the lanes of a head, in each of them.
+  __device__ float over_head(float x) const {
+    for (int distance = (int)(head_width / per_lane / 2); distance > 0; distance /= 2)
+      x += __shfl_xor_sync(0xFFFFFFFFu, x, distance);
+    return x;
+  }
+  __device__ i64 position(i64 row) const { return positions ? positions[row] : row % length; }
+  /// Where a head's logarithm of its sum of exp(score) is.
+  __device__ i64 sum_at(i64 row, i64 column) const {
+    return (row / length * (width / head_width) + column / head_width) * length + row % length;
+  }
+  __device__ float factor(i64 row, i64 tile) const {
+    if (drop.threshold == 0) return 1.0f;
+    const u32 kept = __ballot_sync(0xFFFFFFFFu, kept_columns(drop, row, width, tile) & 1u);
+    const int first = own_lane() / (int)(head_width / per_lane) * (int)(head_width / per_lane);
+    return kept >> first & 1 ? drop.scale : 0.0f;
+  }
+  __device__ bool is_first(i64 column) const { return column < width && column % head_width == 0; }
+  __device__ static float product(const float* a, const float* b) {
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) sum += a[i] * b[i];
+    return sum;
+  }
+};
+
+/// Adds the global key where it is beyond the window: to out [rows, width], which attention in the window made, and to
+/// the logarithms of its sums.
+extern "C" __global__ void global_key_forward(GlobalKey in, T* out, float* sums) {
+  const i64 width = in.width;
+  EACH_TILE(in.rows, width)
+  const i64 position = in.position(row);
+  if (position <= in.window) return;
+  float q[per_lane], k[per_lane], v[per_lane], mixed[per_lane];
+  const T* of_key = in.qkv + (row - position) * 3 * width + width;
+  load(in.qkv + 3 * first, column, width, q);
+  load(of_key, column, width, k);
+  load(of_key + width, column, width, v);
+  load(out + first, column, width, mixed);
+  const float before = column < width ? sums[in.sum_at(row, column)] : 0.0f;
+  const float score = in.scale * in.over_head(GlobalKey::product(q, k)), factor = in.factor(row, tile);
+  const float peak = score > before ? score : before;
+  const float sum = peak + logf(expf(before - peak) + expf(score - peak));
+  const float old_share = expf(before - sum), share = expf(score - sum) * factor;
+#pragma unroll
+  for (int i = 0; i < per_lane; ++i) mixed[i] = old_share * mixed[i] + share * v[i];
+  store(mixed, out + first, column, width);
+  if (in.is_first(column)) sums[in.sum_at(row, column)] = sum;
+}
+
+/// Adds its part to dq [rows, width]; of each token and head, the factors of the query and of dout in the gradients of
+/// its key and value.
+extern "C" __global__ void global_key_backward(GlobalKey in, const T* out, const float* sums, const T* dout, T* dq,
+                                               float* of_key, float* of_value) {
+  const i64 width = in.width;
+  EACH_TILE(in.rows, width)
+  const i64 position = in.position(row), own = row * (width / in.head_width) + column / in.head_width;
+  if (position <= in.window) {
+    if (in.is_first(column)) of_key[own] = of_value[own] = 0.0f;
+    return;
+  }
+  float q[per_lane], k[per_lane], v[per_lane], mixed[per_lane], d[per_lane];
+  const T* key = in.qkv + (row - position) * 3 * width + width;
+  load(in.qkv + 3 * first, column, width, q);
+  load(key, column, width, k);
+  load(key + width, column, width, v);
+  load(out + first, column, width, mixed);
+  load(dout + first, column, width, d);
+  const float score = in.scale * in.over_head(GlobalKey::product(q, k)), factor = in.factor(row, tile);
+  const float along_value = in.over_head(GlobalKey::product(d, v)), along_out = in.over_head(GlobalKey::product(d, mixed));
+  const float p = column < width ? expf(score - sums[in.sum_at(row, column)]) : 0.0f;
+  const float of_score = in.scale * p * (factor * along_value - along_out);
+  load(dq + first, column, width, d);
+#pragma unroll
+  for (int i = 0; i < per_lane; ++i) d[i] += of_score * k[i];
+  store(d, dq + first, column, width);
+  if (!in.is_first(column)) return;
+  of_key[own] = of_score;
+  of_value[own] = p * factor;
+}
+
+/// The sums over parts of `tokens_of_part` tokens of each of `count` rows, for the gradients of its key and value: partial
+/// [count, parts, 2, width]. ends int32 [count + 1]; null: rows have in.length tokens.
+extern "C" __global__ void global_key_sums(GlobalKey in, i64 count, i64 parts, i64 tokens_of_part, const int* ends,
+                                           const T* dout, const float* of_key, const float* of_value, float* partial) {
+  const i64 width = in.width, tiles = tiles_of(width), number = own_warp(), tile = number % tiles;
+  const i64 part = number / tiles % parts, which = number / tiles / parts;
+  const i64 column = tile * tile_width + own_lane() * per_lane;
+  if (which >= count || column >= width) return;
+  const i64 begin = ends ? ends[which] : which * in.length, end = ends ? ends[which + 1] : begin + in.length;
+  const i64 from = begin + part * tokens_of_part, last = from + tokens_of_part < end ? from + tokens_of_part : end;
+  float q[per_lane], d[per_lane], keys[per_lane] = {}, values[per_lane] = {};
+  for (i64 row = from; row < last; ++row) {
+    const i64 own = row * (width / in.head_width) + column / in.head_width;
+    load(in.qkv + 3 * row * width, column, width, q);
+    load(dout + row * width, column, width, d);
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) {
+      keys[i] += of_key[own] * q[i];
+      values[i] += of_value[own] * d[i];
+    }
+  }
+  float* sums = partial + (which * parts + part) * 2 * width;
+  store(keys, sums, column, width);
+  store(values, sums + width, column, width);
+}
+
+/// Adds them to the gradients of the first token of each row, dk and dv [rows, width].
+extern "C" __global__ void global_key_gradients(i64 count, i64 width, i64 parts, i64 length, const int* ends,
+                                                const float* partial, T* dk, T* dv) {
+  EACH_TILE(count, width)
+  const i64 token = (ends ? (i64)ends[row] : row * length) * width;
+  float k[per_lane], v[per_lane], more[per_lane];
+  load(dk + token, column, width, k);
+  load(dv + token, column, width, v);
+  for (i64 part = 0; part < parts; ++part) {
+    const float* sums = partial + (row * parts + part) * 2 * width;
+    load(sums, column, width, more);
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) k[i] += more[i];
+    load(sums + width, column, width, more);
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) v[i] += more[i];
+  }
+  store(k, dk + token, column, width);
+  store(v, dv + token, column, width);
 }
 
 /// The activations of kernels::Activation, by their numbers.

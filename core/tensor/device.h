@@ -23,6 +23,8 @@ Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const
                           const FirstLayer* first = nullptr);
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
                       const Dropout& drop);
+Tensor linear_self_attention(const Tensor& x, const Param& w, const Param& b, int64_t heads,
+                             const AttentionContext& context, const Dropout& drop);
 Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads,
                        const AttentionContext& context, const Dropout& drop);
 Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms,

@@ -1,5 +1,6 @@
 #include <mutex>
 
+#include "core/error.h"
 #include "core/tensor/device_support.h"
 #include "core/tensor/in_order.h"
 #include "core/tensor/plain_heads.h"
@@ -15,11 +16,19 @@ struct Call {
   int64_t heads;
   double scale;
   bool causal = false;
+  int64_t window = -1;                             ///< keys on either side; -1: all
+  std::shared_ptr<const UnpaddedRows> unpadded{};  ///< of queries and keys [1, N, ...]; null: they are [B, T, ...]
+  bool has_global = false;  ///< the first token of each row is a key of every query, beside its window
   Dropout drop{};
   Param q_bias{}, kv_bias{};  ///< which the projections have already; their gradients are sums of columns
   double p() const { return drop.on() ? drop.p : 0; }
   /// custom_mask_type of the memory-efficient kernel: none, or causal to the last key.
   int64_t mask() const { return causal ? 2 : 0; }
+  /// As FlashAttention has tokens of unpadded rows, [N, H, C], and back.
+  Tensor flat(const Tensor& x) const { return unpadded ? x.squeeze(0) : x; }
+  Tensor in_rows(const Tensor& x) const { return unpadded ? x.unsqueeze(0) : x; }
+  Tensor ends() const { return unpadded ? unpadded->ends : Tensor(); }
+  int64_t longest(const Tensor& x) const { return unpadded ? unpadded->longest : x.size(1); }
 };
 struct CallHolder final : torch::CustomClassHolder {
   explicit CallHolder(Call c) : call(std::move(c)) {}
@@ -70,34 +79,94 @@ std::optional<Tensor> if_defined(const Tensor& x) { return x.defined() ? std::op
 Mixed mixed_of(const Call& call, const Projections& in, const Tensor& added) {
   const auto& [q, k, v] = in;
   if (call.drop.on()) draw_from(call.drop, q.device());
+  const auto ends = if_defined(call.ends());
+  const int64_t most_queries = call.longest(q), most_keys = call.longest(k);
   if (is_flash(q, added)) {
-    const auto made = at::_flash_attention_forward(q, k, v, {}, {}, q.size(1), k.size(1), call.p(), call.causal,
-                                                   /*return_debug_mask=*/false, call.scale);
-    return {std::get<0>(made), std::get<1>(made), std::get<2>(made), std::get<3>(made)};
+    const auto made = at::_flash_attention_forward(call.flat(q), call.flat(k), call.flat(v), ends, ends, most_queries,
+                                                   most_keys, call.p(), call.causal, /*return_debug_mask=*/false,
+                                                   call.scale, call.window, call.window);
+    return {call.in_rows(std::get<0>(made)).contiguous(), std::get<1>(made).contiguous(), std::get<2>(made),
+            std::get<3>(made)};
   }
-  const auto made = at::_efficient_attention_forward(q, k, v, if_defined(added), {}, {}, std::nullopt, std::nullopt,
+  const auto made = at::_efficient_attention_forward(q, k, v, if_defined(added), ends, ends, most_queries, most_keys,
                                                      call.p(), call.mask(), /*compute_log_sumexp=*/true, call.scale);
   return {std::get<0>(made), std::get<1>(made), std::get<2>(made), std::get<3>(made)};
 }
 
+// -- The global key of a window -----------------------------------------------------------------------------------
+
+/// As GlobalKey of kernels.cu.
+struct GlobalKey {
+  int64_t rows, width, head_width, length, window;
+  const void* positions;
+  const void* qkv;
+  float scale;
+  kernels::Dropout drop;
+};
+GlobalKey global_key(const Call& call, const Tensor& qkv) {
+  auto drop = call.drop;
+  drop.site ^= 0x10000;
+  const int64_t rows = qkv.size(0) * qkv.size(1), width = qkv.size(2) / 3;
+  return {rows,
+          width,
+          width / call.heads,
+          qkv.size(1),
+          call.window,
+          call.unpadded ? data(call.unpadded->positions) : nullptr,
+          data(qkv),
+          static_cast<float>(call.scale),
+          kernel_dropout(drop)};
+}
+
+/// Merges it with what the window gave, by the logarithms of sums. Source: Milakov and Gimelshein 2018, section 3
+/// (arXiv 1805.02867). FlashAttention's backward pass needs the merged results alone.
+void add_global_key(const Call& call, const Tensor& qkv, const Mixed& made) {
+  const auto key = global_key(call, qkv);
+  require<ShapeError>(made.sums.numel() == key.rows * call.heads,
+                      "FlashAttention of this LibTorch has other sums than [heads, tokens]");
+  run(qkv, "global_key_forward", key.rows * tiles_of(key.width), key, data(made.out), data(made.sums));
+}
+
+/// Adds its part to the gradients of a window.
+void add_gradients_of_global(const Call& call, const Tensor& qkv, const Mixed& made, const Tensor& grad,
+                             const Projections& found) {
+  constexpr int64_t tokens_of_part = 128;
+  const auto key = global_key(call, qkv);
+  const auto fp32 = qkv.options().dtype(at::kFloat);
+  const auto of_key = at::empty({key.rows, call.heads}, fp32), of_value = at::empty_like(of_key);
+  run(qkv, "global_key_backward", key.rows * tiles_of(key.width), key, data(made.out), data(made.sums), data(grad),
+      data(found.q), data(of_key), data(of_value));
+  const int64_t count = call.unpadded ? call.unpadded->rows : qkv.size(0);
+  const int64_t parts = (call.longest(qkv) + tokens_of_part - 1) / tokens_of_part;
+  const auto partial = at::empty({count, parts, 2, key.width}, fp32);
+  run(qkv, "global_key_sums", count * parts * tiles_of(key.width), key, count, parts, tokens_of_part, data(call.ends()),
+      data(grad), data(of_key), data(of_value), data(partial));
+  run(qkv, "global_key_gradients", count * tiles_of(key.width), count, key.width, parts, key.length, data(call.ends()),
+      data(partial), data(found.k), data(found.v));
+}
+
 /// Of queries, keys, values, and of what was added to the scores or undefined.
-struct Gradients {
-  Tensor q, k, v, added{};
+struct Gradients : Projections {
+  Tensor added{};
 };
 Gradients gradients_of(const Call& call, const Projections& in, const Tensor& added, bool of_added, const Mixed& made,
                        const Tensor& grad) {
   const auto& [q, k, v] = in;
+  const auto ends = call.ends();
+  const int64_t most_queries = call.longest(q), most_keys = call.longest(k);
   if (is_flash(q, added)) {
     const InOrder in_order;
-    const auto found =
-        at::_flash_attention_backward(grad, q, k, v, made.out, made.sums, Tensor(), Tensor(), q.size(1), k.size(1),
-                                      call.p(), call.causal, made.seed, made.offset, call.scale);
-    return {std::get<0>(found), std::get<1>(found), std::get<2>(found)};
+    const auto found = at::_flash_attention_backward(
+        call.flat(grad), call.flat(q), call.flat(k), call.flat(v), call.flat(made.out), made.sums, ends, ends,
+        most_queries, most_keys, call.p(), call.causal, made.seed, made.offset, call.scale, call.window, call.window);
+    const auto dense = [&](const Tensor& x) { return call.in_rows(x.contiguous()); };
+    return {{dense(std::get<0>(found)), dense(std::get<1>(found)), dense(std::get<2>(found))}};
   }
-  const auto found = at::_efficient_attention_backward(
-      grad, q, k, v, if_defined(added), made.out, {}, {}, q.size(1), k.size(1), made.sums, call.p(), made.seed,
-      made.offset, call.mask(), of_added, call.scale, /*num_splits_key=*/1);  // more of them add in any order
-  return {std::get<0>(found), std::get<1>(found), std::get<2>(found), std::get<3>(found)};
+  const auto found = at::_efficient_attention_backward(grad, q, k, v, if_defined(added), made.out, if_defined(ends),
+                                                       if_defined(ends), most_queries, most_keys, made.sums, call.p(),
+                                                       made.seed, made.offset, call.mask(), of_added, call.scale,
+                                                       /*num_splits_key=*/1);  // more add in any order
+  return {{std::get<0>(found), std::get<1>(found), std::get<2>(found)}, std::get<3>(found)};
 }
 
 /// Gradients [B, T, H, C] of two or three projections side by side, [R, parts D]; the sums of their columns are added
@@ -123,6 +192,7 @@ struct DeviceAttention : Function<DeviceAttention> {
     const auto queries = first.contiguous(), keys = others ? others->contiguous() : Tensor();
     const auto scores = added.value_or(Tensor());
     const auto made = mixed_of(call, Projections::of(queries, keys, call.heads), scores);
+    if (call.has_global) add_global_key(call, queries, made);
     context->save_for_backward({queries, keys, scores, made.out, made.sums, made.seed, made.offset});
     context->saved_data["of added"] = scores.defined() && scores.requires_grad();
     context->saved_data["call"] = c10::IValue::make_capsule(c10::make_intrusive<CallHolder>(call));
@@ -133,9 +203,11 @@ struct DeviceAttention : Function<DeviceAttention> {
     const auto &queries = saved[0], &keys = saved[1], &added = saved[2];
     const auto capsule = context->saved_data["call"].toCapsule();
     const auto& call = static_cast<const CallHolder&>(*capsule).call;
-    const auto found =
-        gradients_of(call, Projections::of(queries, keys, call.heads), added, context->saved_data["of added"].toBool(),
-                     {saved[3], saved[4], saved[5], saved[6]}, grads[0].contiguous().view(saved[3].sizes()));
+    const Mixed made{saved[3], saved[4], saved[5], saved[6]};
+    const auto grad = grads[0].contiguous().view(made.out.sizes());
+    const auto found = gradients_of(call, Projections::of(queries, keys, call.heads), added,
+                                    context->saved_data["of added"].toBool(), made, grad);
+    if (call.has_global) add_gradients_of_global(call, queries, made, grad, found);
     if (!keys.defined())
       return {joined({found.q, found.k, found.v}, call.q_bias).view(queries.sizes()), Tensor(), found.added, Tensor()};
     const auto of_queries = found.q.contiguous().view(queries.sizes());
@@ -152,63 +224,108 @@ Tensor aligned(const Tensor& added, const plain::Heads& h) {
   return padded.narrow(-1, 0, keys).expand({h.q.size(0), h.q.size(1), h.q.size(2), h.k.size(2)});
 }
 
+/// What is made of a mask; in the first layer of a stack, for all of them.
+MadeMask made_of(const AttentionContext& context, const plain::Heads& h) {
+  for (size_t i = 0; context.made && i < context.made->size(); ++i) {
+    const auto& known = (*context.made)[i];
+    if (known.of.is_same(context.key_mask) && known.added.size(2) == h.q.size(2)) return known;
+  }
+  const auto mask = plain::attention_mask(h, context);  // true = may be attended to
+  if (!mask.defined()) return {};
+  const auto added = at::zeros(mask.sizes(), h.q.options()).masked_fill(mask.logical_not(), hidden_score);
+  const auto without_keys = mask.any(-1, /*keepdim=*/true).logical_not().transpose(1, 2).squeeze(-1);
+  MadeMask made{context.key_mask, aligned(added, h), without_keys};
+  if (context.made && context.key_mask.defined()) context.made->push_back(made);
+  return made;
+}
+
 /// Attention of one input, [B, T, 3 D], or of queries [B, T, D] to others [B, S, 2 D].
 Tensor attend(const Tensor& first, const std::optional<Tensor>& others, const AttentionContext& context, Call call) {
   const auto h = Projections::of(first.detach(), others ? others->detach() : Tensor(), call.heads).heads();
   const bool has_bias = context.distance_bias.defined();
   call.scale = plain::scale_of(h, context);
   call.causal = context.causal && !context.key_mask.defined() && !context.prefix.defined() && !has_bias;
-  const auto mask = call.causal ? Tensor() : plain::attention_mask(h, context);  // true = may be attended to
-  Tensor added;
-  if (has_bias)
-    added = plain::pair_bias(h, context).unsqueeze(0);  // [1, H, T, S]
-  else if (mask.defined())
-    added = at::zeros(mask.sizes(), first.options());
-  if (mask.defined()) added = added.masked_fill(mask.logical_not(), hidden_score);
-  const auto mixed = DeviceAttention::apply(
-      first, others, added.defined() ? std::optional<Tensor>(aligned(added, h)) : std::nullopt, call);
-  if (!mask.defined()) return mixed;
-  const auto without_keys = mask.any(-1, /*keepdim=*/true).logical_not().transpose(1, 2).squeeze(-1);  // [B, T, 1]
-  return mixed.masked_fill(without_keys, 0.0);
+  call.window = context.window;
+  call.has_global = context.window >= 0 && context.global_mask.defined();
+  call.unpadded = context.unpadded;
+  MadeMask made;
+  if (has_bias) {
+    const auto mask = plain::attention_mask(h, context);
+    made.added = plain::pair_bias(h, context).unsqueeze(0);  // [1, H, T, S]
+    if (mask.defined()) {
+      made.added = made.added.masked_fill(mask.logical_not(), hidden_score);
+      made.without_keys = mask.any(-1, /*keepdim=*/true).logical_not().transpose(1, 2).squeeze(-1);
+    }
+    made.added = aligned(made.added, h);
+  } else if (!call.causal && call.window < 0) {
+    made = made_of(context, h);
+  }
+  const auto mixed = DeviceAttention::apply(first, others, if_defined(made.added), call);
+  return made.without_keys.defined() ? mixed.masked_fill(made.without_keys, 0.0) : mixed;
 }
 
-/// x + b, whose gradient is summed in fp32.
-struct DeviceBias : Function<DeviceBias> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor&, const Param& b) {
+/// Adds the gradient of b to that of the sums x, which have b already.
+struct BiasGradient : Function<BiasGradient> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Param& b) {
     keep(context, "b", b);
-    return x + b.compute();
+    return x;
   }
   static variable_list backward(AutogradContext* context, variable_list grads) {
     add_bias_gradient(kept(context, "b"), as_rows(grads[0]));
-    return {grads[0], Tensor(), Tensor()};
+    return {grads[0], Tensor()};
   }
 };
 
-Tensor biased(const Tensor& x, const Param& b) { return b.defined() ? DeviceBias::apply(x, b.value(), b) : x; }
-
 /// x + b, whose gradient attention adds.
 Tensor with_bias(const Tensor& x, const Param& b) { return b.defined() ? x + b.compute().detach() : x; }
+/// The same x with that gradient, where attention does not add it.
+Tensor graded(const Tensor& x, const Param& b) { return b.defined() ? BiasGradient::apply(x, b) : x; }
+
+/// Whether a kernel has windows for these tokens: FlashAttention, without a mask, and one of ours for one global key.
+bool has_windows(const Tensor& qkv, int64_t heads, const AttentionContext& context) {
+  const int64_t width = qkv.size(-1) / 3 / heads;
+  const bool has_globals = !context.global_mask.defined() || (context.first_is_global && (width & (width - 1)) == 0);
+  return qkv.scalar_type() == at::kBFloat16 && width <= 192 && context.dilation == 1 && has_globals &&
+         !context.key_mask.defined();
+}
 
 /// Whether attention makes its scores: for masks of dropout that are the CPU's, and for heads that no kernel takes.
 bool goes_by_scores(int64_t width, int64_t heads, const Dropout& drop) {
   return (drop.on() && has_exact_masks()) || width / heads % 8 != 0;
 }
 
+/// Self-attention of projections that have their bias, whose gradient it adds.
+Tensor attend_to_self(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
+                      const Dropout& drop) {
+  const bool by_scores =
+      goes_by_scores(qkv.size(-1) / 3, heads, drop) || (context.window >= 0 && !has_windows(qkv, heads, context));
+  if (context.unpadded && (by_scores || context.distance_bias.defined() || context.prefix.defined())) {
+    const auto& rows = *context.unpadded;
+    return rows.unpad(attend_to_self(rows.pad(qkv), bias, heads, context.with_padding(), drop));
+  }
+  if (by_scores) return plain::self_attention(graded(qkv, bias), Param(), heads, context, drop);
+  return attend(qkv, std::nullopt, context, {.heads = heads, .scale = 0, .drop = drop, .q_bias = bias});
+}
+
 }  // namespace
 
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
                       const Dropout& drop) {
-  if (context.window >= 0 || goes_by_scores(qkv.size(-1) / 3, heads, drop))
-    return plain::self_attention(biased(qkv, bias), Param(), heads, context, drop);
-  return attend(with_bias(qkv, bias), std::nullopt, context,
-                {.heads = heads, .scale = 0, .drop = drop, .q_bias = bias});
+  return attend_to_self(with_bias(qkv, bias), bias, heads, context, drop);
+}
+
+Tensor linear_self_attention(const Tensor& x, const Param& w, const Param& b, int64_t heads,
+                             const AttentionContext& context, const Dropout& drop) {
+  return attend_to_self(linear_without_bias_gradient(x, w, b), b, heads, context, drop);
 }
 
 Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads,
                        const AttentionContext& context, const Dropout& drop) {
+  const auto queries = with_bias(q, q_bias), others = with_bias(kv, kv_bias);
   if (goes_by_scores(q.size(-1), heads, drop))
-    return plain::cross_attention(biased(q, q_bias), Param(), biased(kv, kv_bias), Param(), heads, context, drop);
-  return attend(with_bias(q, q_bias), with_bias(kv, kv_bias), context,
+    return plain::cross_attention(graded(queries, q_bias), Param(), graded(others, kv_bias), Param(), heads, context,
+                                  drop);
+  return attend(queries, others, context,
                 {.heads = heads, .scale = 0, .drop = drop, .q_bias = q_bias, .kv_bias = kv_bias});
 }
 

@@ -16,8 +16,8 @@ bool have_kernels() {
     const auto& why = without_kernels();
     if (!why.empty())
       log_warning("gpu",
-                  "the kernels of Cloze do not run on this GPU, and LibTorch's operators run instead, "
-                  "slower: " +
+                  "the kernels of Cloze do not run on this GPU, and LibTorch's operators run instead, slower; its "
+                  "attention may add in another order in each run: " +
                       why);
     return why.empty();
   }();
@@ -84,18 +84,20 @@ void add_bias_gradient(const Param& b, const Tensor& dy) {
 namespace {
 
 struct DeviceLinear : Function<DeviceLinear> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor&, const Param& w, const Param& b) {
+  /// `graded`: b, or undefined where another function adds its gradient.
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor&, const Param& w, const Param& b,
+                        const Param& graded) {
     const auto rows = as_rows(x);
     context->save_for_backward({rows});
     keep(context, "w", w);
-    keep(context, "b", b);
+    keep(context, "b", graded);
     return in_shape_of(x, multiplied(rows, w, b));
   }
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const auto x = context->get_saved_variables()[0];
     const auto dy = as_rows(grads[0]), dx = multiplied_backward(kept(context, "w"), dy, x);
     add_bias_gradient(kept(context, "b"), dy);
-    return {in_shape_of(grads[0], dx), Tensor(), Tensor(), Tensor()};
+    return {in_shape_of(grads[0], dx), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -156,7 +158,10 @@ struct DeviceRotary : Function<DeviceRotary> {
 
 }  // namespace
 
-Tensor linear(const Tensor& x, const Param& w, const Param& b) { return DeviceLinear::apply(x, w.value(), w, b); }
+Tensor linear(const Tensor& x, const Param& w, const Param& b) { return DeviceLinear::apply(x, w.value(), w, b, b); }
+Tensor linear_without_bias_gradient(const Tensor& x, const Param& w, const Param& b) {
+  return DeviceLinear::apply(x, w.value(), w, b, Param());
+}
 
 Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, Activation activation, const Dropout& drop) {
   if (const auto kernel = fused::kernel_of(activation))

@@ -45,6 +45,8 @@ void run(const Tensor& like, const char* kernel, int64_t warps, Arguments... arg
 
 /// rows w' + b, [R, N].
 Tensor multiplied(const Tensor& rows, const Param& w, const Param& b = {});
+/// x W' + b, of which the caller adds the gradient of b.
+Tensor linear_without_bias_gradient(const Tensor& x, const Param& w, const Param& b);
 /// The backward pass of rows w': grad(w) += dy' x; returns dy w.
 Tensor multiplied_backward(const Param& w, const Tensor& dy, const Tensor& x);
 /// grad(w) += dy' x, summed in fp32.

@@ -41,6 +41,7 @@ F* form_for(const Tensor& x, F* fused, F* on_device, F* plain) {
 }  // namespace
 
 bool use_fused(const Tensor& x) { return have_kernels(x.is_cpu(), x.scalar_type()); }
+bool unpads_rows(const Tensor& x) { return use_fused(x) || (fused_allowed && device::is_used(x)); }
 void set_exact_masks(bool on) { masks_are_exact = on; }
 bool has_exact_masks() { return masks_are_exact; }
 void set_fused(bool on) { fused_allowed = on; }
@@ -112,6 +113,13 @@ Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const
                                                                                              drop);
 }
 
+Tensor linear_self_attention(const Tensor& x, const Param& w, const Param& b, int64_t heads,
+                             const AttentionContext& context, const Dropout& drop) {
+  const bool on_device = !use_fused(x) && unpads_rows(x) && !context.probabilities;
+  return on_device ? device::linear_self_attention(x, w, b, heads, context, drop)
+                   : self_attention(linear(x, w, Param()), b, heads, context, drop);
+}
+
 Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads,
                        const AttentionContext& context, const Dropout& drop) {
   if (context.probabilities) return plain::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop);
@@ -133,9 +141,11 @@ Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, in
 
 Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
                        const RandomFeatures& features) {
-  return use_fused(qkv) && features.kernel != FeatureKernel::trigonometric
-             ? fused::favor_attention(qkv, bias, heads, context, features)
-             : plain::favor_attention(qkv, bias, heads, context, features);
+  if (use_fused(qkv) && features.kernel != FeatureKernel::trigonometric)
+    return fused::favor_attention(qkv, bias, heads, context, features);
+  if (!context.unpadded) return plain::favor_attention(qkv, bias, heads, context, features);
+  const auto& rows = *context.unpadded;
+  return rows.unpad(plain::favor_attention(rows.pad(qkv), bias, heads, context.with_padding(), features));
 }
 
 Tensor marked_positions(const Tensor& mask, int64_t most) {

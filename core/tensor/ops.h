@@ -20,6 +20,8 @@ struct Dropout {
 
 /// True if the fused forms are used for `x`, with gradients and without: CPU, fp32 or bf16, not under the tracer.
 bool use_fused(const Tensor& x);
+/// True if the attention of tensors like `x` takes rows without their padding: fused, or of a GPU.
+bool unpads_rows(const Tensor& x);
 /// Whether the masks of attention's dropout are those of the CPU also where a GPU computes, by scores; else LibTorch's
 /// kernel draws them, faster, from the same keys. All other masks are the same bits everywhere.
 void set_exact_masks(bool on);
@@ -96,6 +98,13 @@ Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, 
 Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual,
                           const FirstLayer* first = nullptr);
 
+/// What attention of a GPU made of a mask in one layer, for the others of its stack.
+struct MadeMask {
+  Tensor of{};            ///< AttentionContext::key_mask
+  Tensor added{};         ///< to scores: [B, H, T, S]
+  Tensor without_keys{};  ///< bool [B, T, 1], true = a query that sees no key; undefined: all see some
+};
+
 /// Which keys a query attends to, and how scores are computed.
 struct AttentionContext {
   Tensor key_mask{};    ///< bool [B, S], true = a real token (undefined: all real)
@@ -108,11 +117,21 @@ struct AttentionContext {
   int64_t window = -1;                           ///< number of keys attended to on either side; -1: all
   int64_t dilation = 1;                          ///< of a window: step between its keys
   int64_t dilated_heads = 0;                     ///< number of leading heads with that dilation; 0: all
-  Tensor global_mask{};  ///< bool [B, S], true = every query attends to this key, also outside the window
-  int64_t globals = 0;   ///< number of true elements of each row of `global_mask`; 0: they are counted
+  Tensor global_mask{};          ///< bool [B, S], true = every query attends to this key, also outside the window
+  int64_t globals = 0;           ///< number of true elements of each row of `global_mask`; 0: they are counted
+  bool first_is_global = false;  ///< of each row it is the first token, and no other
   /// The queries and keys are those of self-attention, [1, N, ...], and of these rows, each of which attends to itself;
-  /// by the fused forms only. null: they have their padding
+  /// not by the plain forms. null: they have their padding
   std::shared_ptr<const UnpaddedRows> unpadded{};
+  std::shared_ptr<std::vector<MadeMask>> made{};  ///< of the layers so far; null: each makes its own
+
+  /// The context of these rows with their padding.
+  AttentionContext with_padding() const {
+    auto padded = *this;
+    padded.key_mask = unpadded->mask();
+    padded.unpadded = nullptr;
+    return padded;
+  }
 };
 
 /// softmax(Q K' / sqrt(C)) V over heads. qkv [B, T, 3D]: queries, keys and values concatenated, before the bias;
@@ -120,6 +139,10 @@ struct AttentionContext {
 /// memory are linear in T, and `distance_bias` is not supported.
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
                       const Dropout& drop);
+
+/// The same of what a linear layer makes of x [B, T, K]: w [3D, K], b [3D] or undefined.
+Tensor linear_self_attention(const Tensor& x, const Param& w, const Param& b, int64_t heads,
+                             const AttentionContext& context, const Dropout& drop);
 
 /// The same for queries [B, T, D] over other tokens: kv [B, S, 2D], keys and values concatenated.
 Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads,

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "core/tensor/moved.h"
 
 namespace cloze {
 
@@ -18,19 +19,26 @@ Tensor UnpaddedRows::pad(const Tensor& unpadded) const {
 }
 
 Tensor UnpaddedRows::mask() const {
-  return at::zeros({rows * length}, at::kBool).index_fill(0, index, true).view({rows, length});
+  return at::zeros({rows * length}, index.options().dtype(at::kBool)).index_fill(0, index, true).view({rows, length});
 }
 
 Tensor UnpaddedRows::unpadded_indices(const Tensor& padded) const {
-  const auto row = padded.div(length, "floor"), all = at::tensor(begins, at::kLong);
+  const auto row = padded.div(length, "floor"), all = ends.to(at::kLong);
   const auto unpadded = all.index_select(0, row) + padded - row * length;
+  if (!padded.is_cpu()) return unpadded;
   require<ShapeError>(unpadded.lt(all.index_select(0, row + 1)).all().item<bool>(),
                       "the state of a position of padding is read, which nothing computes");
   return unpadded;
 }
 
+UnpaddedRows UnpaddedRows::to(at::Device device) const {
+  auto moved = *this;
+  for (auto* tensor : {&moved.index, &moved.positions, &moved.ends}) *tensor = moved_to(*tensor, device);
+  return moved;
+}
+
 std::shared_ptr<const UnpaddedRows> unpad_rows(const Tensor& mask) {
-  if (!mask.defined()) return nullptr;
+  if (!mask.defined() || !mask.is_cpu()) return nullptr;
   const auto dense = mask.contiguous();
   UnpaddedRows unpadded{.rows = mask.size(0), .length = mask.size(1), .begins = {0}};
   for (int64_t b = 0; b < unpadded.rows; ++b) {
@@ -38,9 +46,11 @@ std::shared_ptr<const UnpaddedRows> unpad_rows(const Tensor& mask) {
     const auto real = std::count(row, row + unpadded.length, true);
     if (!std::all_of(row, row + real, std::identity())) return nullptr;
     unpadded.begins.push_back(unpadded.begins.back() + real);
+    unpadded.longest = std::max<int64_t>(unpadded.longest, real);
   }
   const int64_t tokens = unpadded.begins.back();
   if (tokens == 0 || tokens == unpadded.rows * unpadded.length) return nullptr;
+  unpadded.ends = at::tensor(unpadded.begins, at::kInt);
   unpadded.index = at::empty({tokens}, at::kLong);
   unpadded.positions = at::empty({tokens}, at::kLong);
   for (int64_t b = 0; b < unpadded.rows; ++b) {

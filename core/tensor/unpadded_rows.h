@@ -10,6 +10,11 @@ struct UnpaddedRows {
   std::vector<int64_t> begins;  ///< [B + 1], where each row begins among the N tokens, and their end
   Tensor index{};               ///< int64 [N], of each token in the flattened [B T]
   Tensor positions{};           ///< int64 [N], of each token in its row
+  Tensor ends{};                ///< `begins` as int32, for kernels of a GPU
+  int64_t longest = 0;          ///< tokens of the longest row
+
+  /// The same on a device.
+  UnpaddedRows to(at::Device device) const;
 
   /// [B, T, ...] to [1, N, ...].
   Tensor unpad(const Tensor& padded) const;
@@ -18,11 +23,12 @@ struct UnpaddedRows {
   /// bool [B, T], true = a real token.
   Tensor mask() const;
   /// The indices into the N tokens of real tokens whose indices into the flattened [B T] are these, int64. Throws
-  /// ShapeError for padding.
+  /// ShapeError for padding, on the CPU.
   Tensor unpadded_indices(const Tensor& padded) const;
 };
 
-/// The rows of mask bool [B, T], true = a real token. null: there is no padding, or a row has some before a real token.
+/// The rows of mask bool [B, T] on the CPU, true = a real token. null: there is no padding, a row has some before a
+/// real token, or the mask is on a device.
 std::shared_ptr<const UnpaddedRows> unpad_rows(const Tensor& mask);
 
 }  // namespace cloze

@@ -15,7 +15,8 @@ CrossAttention::CrossAttention(const AttentionSizes& c)
 
 Tensor CrossAttention::mix(const Tensor& x, const EncoderOutput& encoded, const Tensor& cached,
                            const AttentionContext& context, const Dropout& drop) const {
-  const AttentionContext cross{.key_mask = encoded.mask, .scale = scale, .probabilities = context.probabilities};
+  const AttentionContext cross{
+      .key_mask = encoded.mask, .scale = scale, .probabilities = context.probabilities, .made = context.made};
   if (cached.defined()) {
     const auto q = query->forward(x);
     if (cached.size(0) == q.size(0)) return cross_attention(q, {}, cached, {}, heads, cross, {});

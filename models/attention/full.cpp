@@ -29,7 +29,7 @@ struct FullAttentionLayer final : Attention {
       const bool has_far_padding = window >= 0 && context.key_mask.defined() && !drop.active;
       return has_far_padding ? with_far_padding(mixed, rotated, context.key_mask) : mixed;
     }
-    return self_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, drop);
+    return linear_self_attention(x, qkv->weight, qkv->bias, heads, context, drop);
   }
   /// In evaluation, a padded query with no real key in its window has the mean of all values, as in transformers, where
   /// a loss of spans reads its state. Other states do not depend on it.

@@ -28,7 +28,7 @@ struct WindowAttentionLayer final : Attention {
     context.window = window;
     context.dilation = dilation;
     context.dilated_heads = dilated_heads;
-    auto local = self_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, drop);  // [B, T, D]
+    auto local = linear_self_attention(x, qkv->weight, qkv->bias, heads, context, drop);  // [B, T, D]
     // In evaluation, a query that is padding has zeros, as in transformers, where a loss of spans reads its state.
     if (context.key_mask.defined() && !drop.active)
       local = local.masked_fill(context.key_mask.logical_not().unsqueeze(-1), 0.0);
@@ -56,15 +56,22 @@ struct WindowAttentionLayer final : Attention {
   Tensor mix_globals(const GlobalInput& in, Dropout drop) const {
     const auto positions = marked_positions(in.globals, in.count).unsqueeze(-1);  // [B, G, 1]
     const auto tokens = at::gather(in.x, 1, positions.expand({-1, -1, in.x.size(-1)}));
-    const auto q = heads_of(query_global->forward(tokens), heads);
+    const auto queries = query_global->forward(tokens);
+    drop.site ^= 0x20000;
+    const auto mixed = queries.is_cuda()
+                           ? cross_attention(queries, {}, in.keys_and_values, {}, heads, {.key_mask = in.mask}, drop)
+                           : mixed_by_scores(queries, in, drop);  // [B, G, D]
+    return at::zeros_like(in.keys_and_values.chunk(2, -1)[0]).scatter(1, positions.expand_as(mixed), mixed);
+  }
+  /// The same of the global tokens alone, [B, G, H C].
+  Tensor mixed_by_scores(const Tensor& queries, const GlobalInput& in, const Dropout& drop) const {
+    const auto q = heads_of(queries, heads);
     const auto kv = in.keys_and_values.chunk(2, -1);
     const auto scores = cloze::matmul(q, heads_of(kv[0], heads).transpose(-1, -2)).to(at::kFloat) /
                         std::sqrt(static_cast<double>(q.size(-1)));  // [B, H, G, T]
     const auto masked = in.mask.defined() ? in.mask.logical_not().unsqueeze(1).unsqueeze(1) : Tensor();
-    drop.site ^= 0x20000;
     const auto probabilities = dropout(masked_softmax(scores, masked).contiguous(), drop).to(in.x.scalar_type());
-    const auto mixed = join_heads(cloze::matmul(probabilities, heads_of(kv[1], heads)));  // [B, G, D]
-    return at::zeros_like(kv[0]).scatter(1, positions.expand_as(mixed), mixed);
+    return join_heads(cloze::matmul(probabilities, heads_of(kv[1], heads)));
   }
 
   /// With the global tokens of the config.

@@ -114,6 +114,7 @@ struct ReplacedToken final : Objective {
     const auto hidden = generator->hidden({.input_ids = batch.input_ids,
                                            .attention_mask = batch.attention_mask,
                                            .padding_is_unread = true,
+                                           .unpadded = batch.unpadded,
                                            .token_type_ids = batch.token_type_ids,
                                            .read_positions = batch.positions,
                                            .dropout_key = mix(key, name_hash("generator"))});

@@ -150,7 +150,8 @@ def check_without_kernels():
     words = ["--set", "train.precision=fp32"]
     said = pretrain("bert/tiny", "no-kernels", "cuda", *words, FAKE_NVRTC_BROKEN="1", XDG_CACHE_HOME="no-cache")
     check("without NVRTC a line says what runs instead",
-          "LibTorch's operators run instead, slower: NVRTC does not start" in " ".join(said.split()), said)
+          "LibTorch's operators run instead, slower; its attention may add in another order in each run: NVRTC "
+          "does not start" in " ".join(said.split()), said)
     check_close("losses without kernels", losses("no-kernels"), losses("bert-cpu-fp32")[:len(losses("no-kernels"))], 1e-4)
 
 

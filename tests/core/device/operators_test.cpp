@@ -86,9 +86,49 @@ TEST_CASE("attention of a GPU equals the plain form under every mask", "[device]
   const auto b = param({3 * width}, 0.5), b_q = param({width}, 0.6), b_kv = param({2 * width}, 0.7);
   compare([&](auto& in) { return device::self_attention(in[0], b, 2, context, {}); },
           [&](auto& in) { return plain::self_attention(in[0], b, 2, context, {}); }, {qkv}, {b}, type);
+  const auto w = param({3 * width, 12}, 0.4, 0.3);
+  compare([&](auto& in) { return device::linear_self_attention(in[0], w, b, 2, context, {}); },
+          [&](auto& in) { return plain::self_attention(plain::linear(in[0], w, {}), b, 2, context, {}); },
+          {numbers({2, 5, 12}, 0.2)}, {w, b}, type);
   compare([&](auto& in) { return device::cross_attention(in[0], b_q, in[1], b_kv, 2, context, {}); },
           [&](auto& in) { return plain::cross_attention(in[0], b_q, in[1], b_kv, 2, context, {}); },
           {numbers({2, 5, width}, 0.3), kv}, {b_q, b_kv}, type);
+}
+
+TEST_CASE("attention of a GPU takes rows without their padding, under every restriction", "[device]") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const int64_t width = GENERATE(16, 8);  // 8: heads that no kernel takes
+  const auto rows = unpad_rows(at::arange(7).unsqueeze(0).lt(at::tensor(std::vector<int64_t>{4, 7, 1}).unsqueeze(1)));
+  const auto context =
+      GENERATE_COPY(AttentionContext{}, AttentionContext{.causal = true}, AttentionContext{.window = 2},
+                    AttentionContext{.distance_bias = numbers({2, 13}, 0.7)},
+                    AttentionContext{.causal = true, .prefix = at::tensor(std::vector<int64_t>{2, 0, 1}, at::kLong)});
+  auto unpadded = context, padded = context;
+  unpadded.unpadded = rows;
+  padded.key_mask = rows->mask();
+  const auto b = param({3 * width}, 0.5);
+  compare([&](auto& in) { return device::self_attention(in[0], b, 2, unpadded, {}); },
+          [&](auto& in) { return rows->unpad(plain::self_attention(rows->pad(in[0]), b, 2, padded, {})); },
+          {numbers({1, 12, 3 * width}, 0.1)}, {b}, type);
+}
+
+TEST_CASE("attention of a GPU in a window has its global key once, with the padding of rows and without", "[device]") {
+  const auto type = at::kBFloat16;
+  const int64_t length = 150, width = GENERATE(16, 64);
+  const bool pads = GENERATE(true, false);
+  const auto lengths = pads ? std::vector<int64_t>{140, 150, 3} : std::vector<int64_t>{150, 150, 150};
+  const auto mask = at::arange(length).unsqueeze(0).lt(at::tensor(lengths).unsqueeze(1));
+  const auto rows = unpad_rows(mask);
+  AttentionContext context{.window = 3, .globals = 1, .first_is_global = true}, padded = context;
+  context.global_mask = padded.global_mask = at::arange(length).eq(0).expand({3, length});
+  context.unpadded = rows;
+  if (pads) padded.key_mask = mask;
+  const auto with = [&](const Tensor& x) { return pads ? rows->pad(x) : x; };
+  const auto without = [&](const Tensor& x) { return pads ? rows->unpad(x) : x; };
+  const auto b = param({3 * width}, 0.5);
+  compare([&](auto& in) { return device::self_attention(in[0], b, 2, context, {}); },
+          [&](auto& in) { return without(plain::self_attention(with(in[0]), b, 2, padded, {})); },
+          {pads ? numbers({1, 293, 3 * width}, 0.1) : numbers({3, length, 3 * width}, 0.1)}, {b}, type);
 }
 
 TEST_CASE("scores of positions and segments of a GPU equal the plain form, for both streams of XLNet", "[device]") {
