@@ -61,16 +61,16 @@ void finetune_table(const FinetuneTable& asked, const std::string& program) {
     open_task(task, {.overrides = task_overrides(terms), .skip_bad = terms.skip_bad});
   const auto plan = task_plan(runs, terms, out);
   const auto progress = run_study(plan, {.program = program, .jobs = jobs, .only = {}});
-  const auto found = arms_on_tasks(plan);
-  std::vector<Table> tables{rank_table(found)};
+  const auto arms = arms_on_tasks(plan);
+  std::vector<Table> tables{rank_table(arms)};
   TaskFloors floors(plan);
-  add_floors(tables.front(), floors, found);
+  add_floors(tables.front(), floors, arms);
   const auto differences = differences_of_runs(plan);
   if (runs.size() > 1) tables.push_back(difference_table(differences, plan.runs.front().finetuning.arm));
-  tables.push_back(finetuning_table(found));
-  auto notes = task_notes(plan, found);
+  tables.push_back(finetuning_table(arms));
+  auto notes = task_notes(plan, arms);
   if (runs.size() > 1) notes.push_back(difference_words(plan));
-  const auto fields = write_tables(out, tables, notes, numbers_of(found, differences));
+  const auto fields = write_tables(out, tables, notes, numbers_of(arms, differences));
   for (const auto& table : tables)
     if (!json) print_text(to_text(table) + "\n");
   for (const auto& note : notes) log_info("task", note);

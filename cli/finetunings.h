@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "finetune/finetune_recipe.h"
-#include "study/plan/task_plan.h"
+#include "study/search/task_plan.h"
 #include "tasks/task.h"
 
 namespace cloze {

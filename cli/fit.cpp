@@ -9,7 +9,6 @@
 #include "core/json.h"
 #include "core/print.h"
 #include "study/report/fit_report.h"
-#include "study/statistics/fit_points.h"
 
 namespace cloze {
 

@@ -13,11 +13,10 @@
 #include "core/file.h"
 #include "core/print.h"
 #include "study/execution/runner.h"
-#include "study/plan/plan_table.h"
-#include "study/plan/probe.h"
+#include "study/costs/costs.h"
 #include "study/execution/progress_view.h"
 #include "study/search/stages.h"
-#include "study/plan/task_plan.h"
+#include "study/search/task_plan.h"
 
 namespace cloze {
 
@@ -38,8 +37,7 @@ void print_status(const Plan& plan, bool is_stage) {
   for (const auto& one : plan.runs) statuses.push_back(status_of(plan, one));
   print_text(progress_table(plan, statuses, terminal_columns()));
   for (size_t i = 0; i < statuses.size(); ++i)
-    if (!statuses[i].message.empty())
-      print_text(concat(plan.runs[i].arm, "/", plan.runs[i].seed, ": ", statuses[i].message, "\n"));
+    if (!statuses[i].message.empty()) print_text(concat(plan.runs[i].name(), ": ", statuses[i].message, "\n"));
 }
 
 CLI::App* add_part(CLI::App& study, const char* name, const char* what, StudyArguments& arguments) {
@@ -120,7 +118,7 @@ void check_processes(const Stages& stages, int64_t processes) {
   for (const auto& plan : stages.plans)
     for (const auto& run : plan.runs)
       require<ConfigError>(processes == 1 || run.is_finetuning() || run.config.train.parts >= processes, "--processes ",
-                           processes, ": ", run.arm, "/", run.seed, " has train.parts ", run.config.train.parts,
+                           processes, ": ", run.name(), " has train.parts ", run.config.train.parts,
                            ", and each process needs a part of a step; add `set: {train.parts: ", processes, "}` to ",
                            plan.file);
 }
@@ -182,8 +180,8 @@ std::vector<std::string> open_runs(const Stages& stages) {
     if (!plan.waits_for.empty() || (stages.plans.size() > 1 && is_settled(plan))) continue;
     for (const auto& run : plan.runs) {
       if (status_of(plan, run).state == RunState::done) continue;
-      if (run.is_finetuning() && !std::filesystem::exists(run.source + "/held_out.json")) continue;
-      const auto name = run.arm + "/" + std::to_string(run.seed);
+      if (run.is_finetuning() && !std::filesystem::exists(run.source() + "/held_out.json")) continue;
+      const auto name = run.name();
       if (!contains(names, name)) names.push_back(name);
     }
   }
@@ -275,7 +273,7 @@ std::vector<StageTasks> open_stages(const Stages& stages) {
   for (const auto& plan : stages.plans) {
     StageTasks tasks{.stage = plan.stage};
     for (const auto& run : plan.runs)
-      if (status_of(plan, run).state != RunState::done) tasks.runs.push_back(run.arm + "/" + std::to_string(run.seed));
+      if (status_of(plan, run).state != RunState::done) tasks.runs.push_back(run.name());
     if (plan.runs.empty()) tasks.processes = std::max<int64_t>(1, before / std::max<int64_t>(1, plan.study.halving));
     before = std::max(std::ssize(plan.runs), tasks.processes);
     if (!tasks.runs.empty() || tasks.processes > 0) open.push_back(std::move(tasks));

@@ -21,7 +21,7 @@
 #include "run/config/load_config.h"
 #include "run/run_files.h"
 #include "study/execution/process.h"
-#include "study/statistics/task_value.h"
+#include "study/measures/task_value.h"
 #include "tasks/figures/figures.h"
 #include "tasks/rows/prepared_task.h"
 

@@ -1,13 +1,12 @@
 #include "study/execution/process.h"
 
+#include <chrono>
+#include <csignal>
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <csignal>
 #include <thread>
+#include <unistd.h>
 
 #include "core/error.h"
 #include "core/file.h"

@@ -1,9 +1,8 @@
 #pragma once
 // Child processes of a study.
-#include <sys/types.h>
-
 #include <functional>
 #include <string>
+#include <sys/types.h>
 #include <vector>
 
 namespace cloze {

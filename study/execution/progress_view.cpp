@@ -1,11 +1,10 @@
 #include "study/execution/progress_view.h"
 
-#include <unistd.h>
-
-#include <cmath>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <unistd.h>
 
 #include "core/contains.h"
 #include "core/interrupt.h"
@@ -129,11 +128,11 @@ void ProgressView::show(bool last) {
 
 void ProgressView::note(const PlannedRun& run, const std::string& failure) {
   ++ended_;
-  const auto name = run.arm + "/" + std::to_string(run.seed);
+  const auto name = run.name();
   const auto status = status_of(plan_, run);
   if (!failure.empty()) {
     drawn_ = 0;
-    log_warning("study", concat(name, ": failed: ", failure, " (", log_path(plan_, run), ")"));
+    log_warning("study", concat(name, ": failed: ", failure, " (", log_path(run), ")"));
     return;
   }
   if (terminal_) return;

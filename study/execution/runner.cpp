@@ -1,15 +1,12 @@
 #include "study/execution/runner.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <map>
 #include <set>
+#include <sys/wait.h>
 #include <thread>
 
 #include "core/contains.h"
@@ -19,13 +16,12 @@
 #include "core/log.h"
 #include "core/spelling.h"
 #include "core/text.h"
-#include "run/config/load_config.h"
 #include "run/checkpoints/checksums.h"
+#include "run/config/load_config.h"
 #include "run/run_files.h"
 #include "study/execution/process.h"
 #include "study/execution/progress_view.h"
 #include "study/execution/runs.h"
-#include "study/plan/declaration.h"
 
 namespace cloze {
 
@@ -48,13 +44,13 @@ bool has_config(const std::string& folder) { return fs::exists(folder + "/run.ya
 bool is_for(const PlannedRun& run, const std::string& folder) {
   if (has_config(folder)) return true;
   const auto found = run_folder(folder);
-  return found == RunFolder::vacant || (found == RunFolder::begun && !run.continues);
+  return found == RunFolder::vacant || (found == RunFolder::begun && run.kind != RunKind::continued);
 }
 
 /// Whether a run that starts from the one of an earlier stage was killed before its first checkpoint. It begins anew,
 /// from where that one is now: to go on, it would need the path of then, which is gone where the study was moved.
 bool begins_anew(const PlannedRun& run, const std::string& folder) {
-  return !run.source.empty() && !run.continues && run_folder(folder) == RunFolder::begun;
+  return !run.inputs.empty() && run.kind != RunKind::continued && run_folder(folder) == RunFolder::begun;
 }
 
 /// Whether a file name is that of a config or a record of a study that was left half written.
@@ -70,7 +66,7 @@ void require_no_links(const Plan& plan) {
   std::error_code unknown;
   for (const auto& run : plan.runs) {
     fs::path at = plan.root;
-    for (const auto& part : fs::path(run_path(plan, run)).lexically_relative(plan.root)) {
+    for (const auto& part : fs::path(run.folder).lexically_relative(plan.root)) {
       at /= part;
       require<ConfigError>(!fs::is_symlink(at, unknown), at.string(),
                            ": is a link, through which another folder would be changed; put a folder of its own there, "
@@ -82,7 +78,7 @@ void require_no_links(const Plan& plan) {
 /// Removes what killed processes left half written in the folder of a study and in those of its arms.
 void sweep_study(const Plan& plan) {
   std::set<std::string> folders{plan.root, plan.folder};
-  for (const auto& run : plan.runs) folders.insert(fs::path(run_path(plan, run)).parent_path().string());
+  for (const auto& run : plan.runs) folders.insert(fs::path(run.folder).parent_path().string());
   for (const auto& folder : folders) sweep_staged(folder, is_half_written);
 }
 
@@ -98,7 +94,7 @@ class Runner {
       : plan_(plan), options_(options), queue_(selected_runs(plan, options.only)), view_(plan, queue_.size()) {
     jobs_ = concurrent_runs(options.jobs, plan, options.processes);
     // Runs that were killed first, so that no seed stays without its pair.
-    std::ranges::stable_partition(queue_, [&](const PlannedRun* run) { return has_config(run_path(plan, *run)); });
+    std::ranges::stable_partition(queue_, [&](const PlannedRun* run) { return has_config(run->folder); });
     refuse_or_take_stale();
     std::error_code error;
     fs::create_directories(plan.folder, error);
@@ -127,11 +123,11 @@ class Runner {
       const bool stays = status.state == RunState::stale && options_.stale != StaleRuns::redo;
       if (!stays && status.state != RunState::done && status.state != RunState::running) require_own_folder(*run);
       if (status.state != RunState::stale) continue;
-      const auto name = run->arm + "/" + std::to_string(run->seed);
+      const auto name = run->name();
       names += (names.empty() ? "" : ", ") + name;
       if (options_.stale == StaleRuns::redo) remove(*run);
       if (options_.stale != StaleRuns::keep) continue;
-      if (read_record(record_path(plan_, *run))->done && status.lost_result.empty())
+      if (read_record(record_path(*run))->done && status.lost_result.empty())
         kept.push_back(run);
       else
         unfinished += (unfinished.empty() ? "" : ", ") + name;
@@ -150,7 +146,7 @@ class Runner {
 
   /// Throws ConfigError where something else stands in the place of a run that is to be trained: it is never removed.
   void require_own_folder(const PlannedRun& run) const {
-    const auto folder = run_path(plan_, run);
+    const auto& folder = run.folder;
     require<ConfigError>(
         is_for(run, folder), folder,
         ": stands where the study puts a run, and has no run.yaml, which would say that it is that run; "
@@ -158,54 +154,53 @@ class Runner {
   }
 
   void remove(const PlannedRun& run) const {
-    const auto claim = Lock::take(claim_path(plan_, run));
-    require<Error>(claim.has_value(), run_path(plan_, run), ": another process works on it; stop that one first");
-    fs::remove_all(run_path(plan_, run));
-    fs::remove(record_path(plan_, run));
-    fs::remove(log_path(plan_, run));
+    const auto claim = Lock::take(claim_path(run));
+    require<Error>(claim.has_value(), run.folder, ": another process works on it; stop that one first");
+    fs::remove_all(run.folder);
+    fs::remove(record_path(run));
+    fs::remove(log_path(run));
   }
 
   /// Notes that a run counts for this plan as it is.
   void keep(const PlannedRun& run) const {
-    auto record = *read_record(record_path(plan_, run));
+    auto record = *read_record(record_path(run));
     record.kept = run.fingerprint;
     record.first_weights = weights_fingerprint(first_checkpoint(run));
-    record.last_weights = weights_fingerprint(newest_step(run_path(plan_, run)));
-    write_record(record_path(plan_, run), record);
+    record.last_weights = weights_fingerprint(newest_step(run.folder));
+    write_record(record_path(run), record);
   }
 
   /// Starts runs while there is room; false when nothing is left to start.
   bool start_some() {
-    while (static_cast<int64_t>(children_.size()) < jobs_ && !queue_.empty() && has_memory()) {
+    while (std::ssize(children_) < jobs_ && !queue_.empty() && has_memory()) {
       const auto* run = queue_.front();
       queue_.erase(queue_.begin());
-      const auto state = status_of(plan_, *run).state;
-      if (!run->source.empty() && !fs::exists(run->source + "/held_out.json")) continue;  // has not ended
-      if (state == RunState::done) continue;
-      fs::create_directories(fs::path(run_path(plan_, *run)).parent_path());
-      auto claim = Lock::take(claim_path(plan_, *run));
-      if (!claim) {  // another process works on it
-        passed_.push_back(run);
-        continue;
-      }
-      if (status_of_record(*run)) continue;  // which ended between the two looks
-      auto started = *run;
-      if (started.config.train.threads == 0) started.config.train.threads = threads_of_run(jobs_ * options_.processes);
-      set_source(started);
-      if (!run->is_finetuning()) write_atomic(config_path(plan_, *run), to_yaml(started.config));
-      const auto record = record_of_start(*run);
-      write_record(record_path(plan_, *run), record);
-      require_own_folder(*run);
-      const auto folder = run_path(plan_, *run);
-      if (run->continues && !has_config(folder)) copy_run(run->source, folder);
-      // A run that outlives this process keeps its claim.
-      auto command = run_command(plan_, started, options_.program);
-      if (options_.processes > 1 && !run->is_finetuning())
-        command.insert(command.end(), {"--processes", concat(options_.processes)});
-      const auto pid = start_process(command, log_path(plan_, *run), claim->descriptor());
-      children_.emplace(pid, Child{run, std::move(*claim), record});
+      const bool can_begin = run->inputs.empty() || fs::exists(run->source() + "/held_out.json");
+      if (can_begin && status_of(plan_, *run).state != RunState::done) start(*run);
     }
     return !queue_.empty();
+  }
+
+  /// Starts a run, unless another process works on it.
+  void start(const PlannedRun& run) {
+    fs::create_directories(fs::path(run.folder).parent_path());
+    auto claim = Lock::take(claim_path(run));
+    if (!claim) return passed_.push_back(&run);
+    if (status_of_record(run)) return;  // it ended between the two looks
+    auto started = run;
+    if (started.config.train.threads == 0) started.config.train.threads = threads_of_run(jobs_ * options_.processes);
+    set_source(started);
+    if (!run.is_finetuning()) write_atomic(config_path(run), to_yaml(started.config));
+    const auto record = record_of_start(run);
+    write_record(record_path(run), record);
+    require_own_folder(run);
+    if (run.kind == RunKind::continued && !has_config(run.folder)) copy_run(run.source(), run.folder);
+    auto command = run_command(started, options_.program);
+    if (options_.processes > 1 && !run.is_finetuning())
+      command.insert(command.end(), {"--processes", concat(options_.processes)});
+    // A run that outlives this process keeps its claim.
+    const auto pid = start_process(command, log_path(run), claim->descriptor());
+    children_.emplace(pid, Child{&run, std::move(*claim), record});
   }
 
   /// Queues runs again whose process has ended without finishing them; false if there are none.
@@ -218,13 +213,13 @@ class Runner {
 
   /// Whether a run goes on from a checkpoint of its own.
   bool goes_on(const PlannedRun& run) const {
-    const auto folder = run_path(plan_, run);
+    const auto& folder = run.folder;
     return has_config(folder) && !begins_anew(run, folder);
   }
 
   /// The record of a run that starts. One that goes on began with the weights that its record says.
   RunRecord record_of_start(const PlannedRun& run) const {
-    const auto before = read_record(record_path(plan_, run));
+    const auto before = read_record(record_path(run));
     return {
         .fingerprint = run.fingerprint,
         .version = CLOZE_VERSION,
@@ -234,10 +229,10 @@ class Runner {
   /// Gives a run the checkpoint that it begins with. One that goes on keeps the path from which it was initialized,
   /// which is another one where the study was moved.
   void set_source(PlannedRun& run) const {
-    const auto folder = run_path(plan_, run);
+    const auto& folder = run.folder;
     auto& from = run.config.init.from;
     if (from.empty()) return;
-    if (!run.continues) from = first_checkpoint(run);
+    if (run.kind != RunKind::continued) from = first_checkpoint(run);
     if (run.is_finetuning() || !goes_on(run)) return;
     try {
       from = decode<RunConfig>(load_run_config(folder + "/run.yaml")).init.from;
@@ -247,7 +242,7 @@ class Runner {
   }
 
   bool status_of_record(const PlannedRun& run) const {
-    const auto record = read_record(record_path(plan_, run));
+    const auto record = read_record(record_path(run));
     return record && record->done && record->fingerprint == run.fingerprint &&
            result_fault(plan_, run, *record).empty();
   }
@@ -264,14 +259,14 @@ class Runner {
       const auto found = children_.find(pid);
       if (found == children_.end()) continue;
       const auto& run = *found->second.run;
-      const auto failure = failure_of(status, log_path(plan_, run));
+      const auto failure = failure_of(status, log_path(run));
       const bool stopped = WIFEXITED(status) && WEXITSTATUS(status) == 130;
       if (!stopped) {
         auto& record = found->second.record;
         record.done = failure.empty();
         record.message = failure;
-        if (record.done) record.last_weights = weights_fingerprint(newest_step(run_path(plan_, run)));
-        write_record(record_path(plan_, run), record);
+        if (record.done) record.last_weights = weights_fingerprint(newest_step(run.folder));
+        write_record(record_path(run), record);
         view_.note(run, failure);
       }
       children_.erase(found);
@@ -296,7 +291,7 @@ class Runner {
       study_progress.done += state == RunState::done;
       study_progress.failed += state == RunState::failed;
       if (state == RunState::failed && study_progress.failure.empty())
-        study_progress.failure = concat(run->arm, "/", run->seed, ": ", status.message);
+        study_progress.failure = concat(run->name(), ": ", status.message);
       study_progress.elsewhere += state == RunState::running;
       study_progress.waiting += state == RunState::waiting;
     }
@@ -315,8 +310,8 @@ class Runner {
 
 }  // namespace
 
-std::vector<std::string> run_command(const Plan& plan, const PlannedRun& run, const std::string& program) {
-  const auto folder = run_path(plan, run);
+std::vector<std::string> run_command(const PlannedRun& run, const std::string& program) {
+  const auto& folder = run.folder;
   if (run.is_finetuning() && has_config(folder)) return {program, "pretrain", "--run", folder, "--resume"};
   if (run.is_finetuning()) {
     const auto& options = run.finetuning.options;
@@ -328,7 +323,7 @@ std::vector<std::string> run_command(const Plan& plan, const PlannedRun& run, co
     if (threads > 0 && !is_given) command.insert(command.end(), {"--set", concat(key, threads)});
     return command;
   }
-  std::vector<std::string> command{program, "pretrain", config_path(plan, run), "--run", folder};
+  std::vector<std::string> command{program, "pretrain", config_path(run), "--run", folder};
   if (has_config(folder) && !begins_anew(run, folder)) command.emplace_back("--resume");
   return command;
 }
@@ -337,7 +332,7 @@ std::vector<const PlannedRun*> selected_runs(const Plan& plan, const std::vector
   std::vector<const PlannedRun*> runs;
   std::vector<std::string> names;
   for (const auto& run : plan.runs) {
-    const auto whole = run.arm + "/" + std::to_string(run.seed);
+    const auto whole = run.name();
     names.push_back(whole);
     const bool wanted = only.empty() || std::any_of(only.begin(), only.end(),
                                                     [&](const auto& name) { return name == run.arm || name == whole; });

@@ -38,7 +38,7 @@ void require_none_failed(const StudyProgress& progress);
 StudyProgress run_study(const Plan& plan, const RunnerOptions& options);
 
 /// The command that trains one run, as `run_study` starts it.
-std::vector<std::string> run_command(const Plan& plan, const PlannedRun& run, const std::string& program);
+std::vector<std::string> run_command(const PlannedRun& run, const std::string& program);
 
 /// The runs that `only` names. Throws ConfigError with the nearest name.
 std::vector<const PlannedRun*> selected_runs(const Plan& plan, const std::vector<std::string>& only);

@@ -1,13 +1,12 @@
 #pragma once
 // The runs of a study on disk: which are done, which fail, which were made from another study file.
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/lock.h"
+#include "study/measures/run_files.h"
 #include "study/plan/plan.h"
-#include "study/statistics/statistics.h"
 
 namespace cloze {
 
@@ -61,12 +60,11 @@ void describe(V& v, RunRecord& r) {
   v.or_else("kept", r.kept, "");
 }
 
-/// The folder, the config file, the record, the claim and the log of a planned run.
-std::string run_path(const Plan& plan, const PlannedRun& run);
-std::string config_path(const Plan& plan, const PlannedRun& run);
-std::string record_path(const Plan& plan, const PlannedRun& run);
-std::string claim_path(const Plan& plan, const PlannedRun& run);
-std::string log_path(const Plan& plan, const PlannedRun& run);
+// The files of a run beside its folder.
+inline std::string config_path(const PlannedRun& run) { return run.folder + ".yaml"; }
+inline std::string record_path(const PlannedRun& run) { return run.folder + ".json"; }
+inline std::string claim_path(const PlannedRun& run) { return run.folder + ".lock"; }
+inline std::string log_path(const PlannedRun& run) { return run.folder + ".log"; }
 
 /// The checkpoint that a run begins with: the last one of the run that it goes on from, whichever step was its best, or
 /// what its config names; empty where its weights are drawn.
@@ -88,38 +86,20 @@ bool failed_by_itself(const RunStatus& status);
 /// The same by the message of a failure.
 bool is_own_failure(const std::string& message);
 
-/// What a finished run was scored by, from its held_out.json.
-struct RunResult {
-  std::string arm;
+/// What a finished run was scored by, and what it has used up. That of a probe is with its source.
+struct RunResult : MetricValue, Usage {
+  std::string arm{};
   int64_t seed = 0;
-  std::string folder;
-  double value = 0;                                    ///< of the metric
-  ExampleLosses examples{};                            ///< of the metric, as the next two: MetricValue
-  std::string measured{};                              ///< what it was measured by: objectives, rows, masks
-  std::string text{};                                  ///< fingerprint of what it was measured on
-  int64_t step = 0, tokens = 0, predicted_tokens = 0;  ///< of a probe with those of its source, as all that follow
-  double words = 0, seconds = 0, flops = 0, epochs = 0;
-  double by_nats = 1;                    ///< the value by that of the curve
-  double floor = 0;                      ///< value of a network that has learnt nothing; 0: not known
+  std::string folder{};
   std::vector<MetricValue> secondary{};  ///< one for each of the plan; empty where nobody has read them
-  int64_t documents = 0;                 ///< that the examples of the metric are from
 };
 
-/// One point of a curve.
-struct CurvePoint {
-  int64_t point = 0;  ///< index of the evaluation, by which curves of several seeds are averaged
-  int64_t step = 0, tokens = 0, predicted_tokens = 0;
-  double seconds = 0, flops = 0, loss = 0;
-  double share = 0;  ///< of the budget that was used up
-  double floor = 0;  ///< of the loss, as in RunResult
-  std::string of{};  ///< the losses that it is of, where the metric is judged after the training; else empty
-};
-/// The metric along a run, `loss` of its points; that of a probe begins where its source ended. Damaged lines are left
-/// out with a warning.
+/// Fills in what a run that was scored has used up: that of the end of its curve, with the words and epochs of its
+/// summary; its floor.
+void add_usage(RunResult& result, const std::vector<CurvePoint>& curve);
+
+/// The metric along a planned run; that of a probe begins where its source ended. Warns as read_curve.
 std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run);
-/// The same for a run directory: `points` evaluations at equal shares of the budget; 0: so many steps apart, which then
-/// are the index.
-std::vector<CurvePoint> read_curve(const std::string& folder, const StudyMetric& metric, int64_t points);
 
 /// The result of a run that is done, with its curve, by the metric that decides. Throws DataError for files that are
 /// damaged, were cut or edited.
@@ -132,35 +112,30 @@ std::vector<MetricValue> read_secondary(const Plan& plan, const PlannedRun& run)
 /// The result of a run that is done and whose loss is finite; else none. Throws DataError as read_result.
 std::optional<RunResult> finished_result(const Plan& plan, const PlannedRun& run);
 
-/// A number of a part of a row of metrics.jsonl, such as the `seconds` of `time`.
-double number_at(const nlohmann::json& row, const char* part, const std::string& key, double otherwise);
+/// Those of all runs of an arm.
+std::vector<RunResult> finished_results(const Plan& plan, const std::string& arm);
 
-/// What a run said when it ended as one that has diverged; empty for another, and where it went on since.
-std::string divergence_of(const std::string& folder);
+/// The plan of trained runs with the fine-tunings that are done in its metrics, unless their settings are not known
+/// yet; tasks of which none is named are further secondary ones.
+Plan with_finetunings(Plan trained, const Plan& tasks);
 
-/// The last step that a run has logged.
-int64_t last_step(const std::string& folder);
-/// What a run that was scored used up: that of the end of its curve, with the words and epochs of its summary; its
-/// floor.
-void add_usage(RunResult& result, const std::vector<CurvePoint>& curve);
+/// What a metric of a run lacks: `2 of 3 fine-tunings on rte are done`; empty: nothing, or it is not of a task.
+std::string missing_finetunings(const Plan& trained, const StudyMetric& metric, const PlannedRun& run);
 
-/// Held-out losses of one objective, example by example.
-struct HeldOutLosses {
-  ExampleLosses examples{};     ///< NaN for what is not finite
-  std::vector<double> bytes{};  ///< [E], of the source text of the predicted tokens; empty where they are not known
-};
+// What a study declared before its first run: metric, margin, baseline, seeds, budget and arms.
+// All of these read the study file of the plan: a stage has a study of its own, whose budget is a part.
 
-/// The held_out.json of a run directory.
-struct HeldOutFile {
-  std::string measured{}, text{};  ///< as in RunResult
-  int64_t step = 0;
-  std::map<std::string, HeldOutLosses> losses{};  ///< by objective in short form
-};
-/// Throws DataError, which ends in the `remedy`, for a file that is missing, damaged, cut or edited, and for one whose
-/// losses are not those in the summary.json of the run.
-HeldOutFile read_held_out(const std::string& folder, const std::string& remedy);
+/// XXH3 of everything in the study file, as it is declared before the first run.
+std::string declaration_of(const Plan& plan);
 
-/// Fills in the value of a run.
-void score(RunResult& result, MetricValue value);
+/// Writes declaration.json into the folder of the whole study, unless it exists, or a run of the plan was started.
+void declare(const Plan& plan);
+
+/// Whether a run of the plan was started, and declaration.json is not there.
+bool lacks_declaration(const Plan& plan);
+
+/// What has changed in the study file since the first run: `metric.better_by was 0.01 before the first run, and is
+/// 0.02`; empty where nothing has, or nothing ran. Throws DataError for a damaged declaration.
+std::vector<std::string> changes_since_declaration(const Plan& plan);
 
 }  // namespace cloze

@@ -8,7 +8,7 @@
 #include "core/text.h"
 #include "data/store/manifest.h"
 #include "data/store/read_mixture.h"
-#include "study/plan/task_plan.h"
+#include "study/plan/task_terms.h"
 #include "tasks/figures/task_metric.h"
 
 namespace cloze {
@@ -81,50 +81,61 @@ void compare_suites(const Plan& plan, const std::vector<RunConfig>& configs) {
         configs[0].evaluation.suite_items, " and ", configs[i].evaluation.suite_items, "); give it under `set:`");
 }
 
-/// Fills in what the file of a task says of its figure. Throws ConfigError for a task that the study does not have.
-void complete_task(StudyMetric& metric, const Plan& plan, const std::string& where) {
-  auto* task = std::get_if<TaskMetric>(&metric);
-  if (!task) return;
+/// What the file of a task says of its figure. Throws ConfigError for a task that the study does not have. `where`: the
+/// key of the metric.
+StudyMetric with_task(const StudyMetric& metric, const StudyConfig& study, const std::string& file,
+                      const std::string& where) {
+  const auto* named = std::get_if<TaskMetric>(&metric);
+  if (!named) return metric;
   std::vector<std::string> names;
-  for (const auto& known : task_metrics(plan)) {
+  for (auto& known : task_metrics(study, file)) {
     names.push_back(known.task);
-    if (known.task != task->task) continue;
-    const auto figure = task->figure;
-    *task = known;
-    if (!figure.empty()) task->figure = figure;
-    if (!figure.empty()) task->is_error = is_error(figure);
-    return;
+    if (known.task != named->task) continue;
+    if (named->figure.empty()) return known;
+    known.figure = named->figure;
+    known.is_error = is_error(named->figure);
+    return known;
   }
-  fail<ConfigError>(plan.file, where, ".task is ", task->task, ", and ",
+  fail<ConfigError>(where, ".task is ", named->task, ", and ",
                     names.empty() ? "the study has no tasks; name their files by `tasks: {files: [...]}`"
-                                  : "the tasks are " + listed(names) + did_you_mean(task->task, names));
+                                  : "the tasks are " + listed(names) + did_you_mean(named->task, names));
+}
+
+/// Throws ConfigError where a search could not choose on a part of the held-out text.
+void check_choosable(const Plan& plan) {
+  const auto* suite = std::get_if<SuiteMetric>(&plan.metric);
+  require<ConfigError>(!suite || suite->figure.ends_with("accuracy"), plan.file, ": ", metric_name(plan),
+                       " is no mean of items, so that a search cannot choose on a part of them; decide by an accuracy "
+                       "or a loss, or name the values in arms");
+  require<ConfigError>(suite || plan.documents == 0 || plan.development >= fewest_for_choosing, plan.file,
+                       ": a search chooses on ", plan.development, " of the ", plan.documents,
+                       " held-out documents, which the verdict does not see; ", fewest_for_choosing,
+                       " are needed: prepare the text with a larger --held-out, or name the values in arms");
 }
 
 }  // namespace
 
-void set_metrics(Plan& plan) {
-  const auto& study = plan.study;
-  plan.metric = metric_of(study.metric, plan.file + ": metric");
-  complete_task(plan.metric, plan, ": metric");
-  check_margin(study.metric.better_by, plan.metric, plan.file + ": metric");
-  std::set<std::string> names{facts_of(plan.metric).name};
+std::vector<StudyMetric> metrics_of(const StudyConfig& study, const std::string& file) {
+  const auto place = file + ": metric";
+  std::vector<StudyMetric> metrics{with_task(metric_of(study.metric, place), study, file, place)};
+  check_margin(study.metric.better_by, metrics.front(), place);
+  std::set<std::string> names{traits_of(metrics.front()).name};
   for (size_t i = 0; i < study.secondary.size(); ++i) {
-    const auto where = concat(plan.file, ": secondary.", i);
+    const auto where = concat(file, ": secondary.", i);
     const auto& named = study.secondary[i];
     require<ConfigError>(!named.objective.empty() || !named.suite.empty() || !named.task.empty(), where,
                          " names no metric; give an `objective`, a `suite` or a `task`");
-    auto metric = metric_of(named, where);
-    complete_task(metric, plan, concat(": secondary.", i));
-    require<ConfigError>(names.insert(facts_of(metric).name).second, where, ": ", facts_of(metric).name,
+    metrics.push_back(with_task(metric_of(named, where), study, file, where));
+    const auto name = traits_of(metrics.back()).name;
+    require<ConfigError>(names.insert(name).second, where, ": ", name,
                          " is a metric of the study already; keep one of them");
-    plan.secondary.push_back(metric);
   }
-  const auto is_loss = [](const StudyMetric& metric) { return std::holds_alternative<LossMetric>(metric); };
-  const bool has_new_heads = study.probe_head.share > 0;
-  require<ConfigError>(!has_new_heads || (plan.secondary.empty() && is_loss(plan.metric)), plan.file,
+  const bool is_of_loss = std::holds_alternative<LossMetric>(metrics.front());
+  require<ConfigError>(study.probe_head.share == 0 || (metrics.size() == 1 && is_of_loss), file,
                        ": probe_head gives every arm a head for one held-out loss, and ",
-                       plan.secondary.empty() ? facts_of(plan.metric).name : "`secondary`",
+                       metrics.size() == 1 ? traits_of(metrics.front()).name : "`secondary`",
                        " needs another; compare by that loss alone, or leave probe_head out");
+  return metrics;
 }
 
 void check_mixtures(const Plan& plan, const std::vector<RunConfig>& configs) {
@@ -144,18 +155,7 @@ void compare_scoring(Plan& plan, const std::vector<RunConfig>& configs) {
   compare_texts(plan, configs);
   compare_rows(plan, configs);
   compare_suites(plan, configs);
-}
-
-void develop(Plan& plan) {
-  const auto* suite = std::get_if<SuiteMetric>(&plan.metric);
-  require<ConfigError>(!suite || suite->figure.ends_with("accuracy"), plan.file, ": ", metric_name(plan),
-                       " is no mean of items, so that a search cannot choose on a part of them; decide by an accuracy "
-                       "or a loss, or name the values in arms");
-  require<ConfigError>(suite || plan.documents == 0 || plan.development >= fewest_for_choosing, plan.file,
-                       ": a search chooses on ", plan.development, " of the ", plan.documents,
-                       " held-out documents, which the verdict does not see; ", fewest_for_choosing,
-                       " are needed: prepare the text with a larger --held-out, or name the values in arms");
-  plan.part = HeldOutPart::development;
+  if (plan.part == HeldOutPart::development) check_choosable(plan);
 }
 
 }  // namespace cloze

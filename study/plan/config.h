@@ -18,37 +18,9 @@
 
 #include "core/config/config.h"
 #include "run/config/config.h"
+#include "study/measures/metric.h"
 
 namespace cloze {
-
-/// What a loss is divided by.
-enum class LossUnit { nats, bits_per_byte };
-constexpr auto choices(LossUnit) {
-  return std::array{Choice{LossUnit::nats, "nats", "the mean over predictions, for arms with one tokenizer"},
-                    Choice{LossUnit::bits_per_byte, "bits_per_byte",
-                           "bits by byte of the source text of the predicted tokens, over the whole held-out text, for "
-                           "arms with different tokenizers"}};
-}
-
-/// A figure of runs: a held-out loss, or what they answer to a suite.
-struct MetricName {
-  std::string objective{};
-  LossUnit unit = LossUnit::nats;
-  std::string suite{}, task{}, figure{};
-};
-
-template <class V>
-void describe(V& v, MetricName& c) {
-  v("objective", c.objective,
-    "a held-out loss, in short form: KIND[:SHARE][,KEY=VALUE]..., for instance mlm, mlm:0.4 or mlm,unit=word; scored "
-    "for every arm on the same text with the same masks, whatever it was trained on; empty = mlm, without a suite");
-  v("unit", c.unit, "unit of the loss");
-  v("suite", c.suite, "instead of a loss: an evaluation suite that every run answers at its end, as evaluation.suites");
-  v("task", c.task,
-    "instead of a loss: one of the `tasks`, on which every run is fine-tuned; its figure on the test part");
-  v("figure", c.figure,
-    "figure of the suite or the task, such as accuracy, micro_accuracy or spearman; empty = accuracy");
-}
 
 /// What the runs of a study are compared by, declared before the first of them.
 struct MetricConfig : MetricName {

@@ -15,21 +15,19 @@
 #include "core/text.h"
 #include "run/config/evaluation_protocol.h"
 #include "run/config/load_config.h"
-#include "study/plan/plan_table.h"
 
 namespace cloze {
 
 namespace {
 
 namespace fs = std::filesystem;
-using Keys = std::vector<std::pair<std::string, ConfigNode>>;
 
 constexpr size_t max_arms = 10'000;
 /// Tokenizers cut a text into different numbers of sequences: bytes are compared over all of them.
 constexpr int64_t all_sequences = 1'000'000'000;
 
 /// The keys of an arm, those of the arm that it starts from first.
-Keys keys_of(const StudyConfig& study, const std::string& name, std::vector<std::string> chain) {
+KeyValues keys_of(const StudyConfig& study, const std::string& name, std::vector<std::string> chain) {
   const auto found = std::find_if(study.arms.items.begin(), study.arms.items.end(),
                                   [&](const auto& arm) { return arm.first == name; });
   const auto& [arm, node] = *found;
@@ -38,7 +36,7 @@ Keys keys_of(const StudyConfig& study, const std::string& name, std::vector<std:
   chain.push_back(name);
   require<ConfigError>(node.type == ConfigNode::Type::map || node.type == ConfigNode::Type::absent, node.where,
                        ": arm '", name, "' must be a map of keys, {} for the base as it is");
-  Keys keys;
+  KeyValues keys;
   if (const auto* from = node.find("from")) {
     std::vector<std::string> names;
     for (const auto& [other, ignored] : study.arms.items) names.push_back(other);
@@ -62,7 +60,7 @@ int64_t shared_length(const std::vector<RunConfig>& configs) {
 }
 
 /// Throws ConfigError for a key of a run that the study itself sets, so that its value would be dropped.
-void refuse_keys_of_study(const StudyConfig& study, const Keys& keys) {
+void refuse_keys_of_study(const StudyConfig& study, const KeyValues& keys) {
   struct Owned {
     std::string key, why;
   };
@@ -84,7 +82,7 @@ void refuse_keys_of_study(const StudyConfig& study, const Keys& keys) {
     });
 }
 
-bool has_key(const Keys& keys, const std::string& wanted) {
+bool has_key(const KeyValues& keys, const std::string& wanted) {
   bool found = false;
   for (const auto& [key, node] : keys)
     each_leaf(key, node, [&](const std::string& path, const ConfigNode&) { found = found || path == wanted; });
@@ -126,43 +124,36 @@ RunConfig arm_config(const StudyConfig& study, ConfigTree tree, const std::vecto
   return config;
 }
 
-/// Mistakes in the configs of arms, of which those that several have are told once.
-class ArmMistakes {
- public:
-  /// `sentence` follows the name of the arm.
-  void add(const std::string& arm, const std::string& sentence) {
-    const auto known = std::ranges::find(found_, sentence, &Found::sentence);
-    auto& one = known == found_.end() ? found_.emplace_back(Found{.sentence = sentence}) : *known;
-    one.arms.push_back("'" + arm + "'");
-  }
-  /// Throws ConfigError where there are any.
-  void raise() const {
-    std::string text;
-    for (const auto& [sentence, arms] : found_) {
-      constexpr size_t shown = 4;
-      auto names = arms;
-      if (names.size() > shown) {
-        names.resize(shown - 1);
-        names.push_back(concat(arms.size() - names.size(), " more"));
-      }
-      text += concat(text.empty() ? "" : "\n", arms.size() == 1 ? "arm " : "arms ", listed(names), sentence);
+/// Validates the configs of arms. Throws ConfigError with all mistakes, of which those that several arms have are told
+/// once; `advice` follows that of an arm.
+template <class Advice>
+void validate_arms(const std::vector<Arm>& arms, const std::vector<RunConfig>& configs, const std::string& where,
+                   const Advice& advice) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> mistakes;  // each with its arms
+  for (size_t i = 0; i < configs.size(); ++i) try {
+      validate(configs[i]);
+    } catch (const ConfigError& e) {
+      const auto mistake = concat(where, ": ", e.what(), advice(configs[i]));
+      auto known = std::ranges::find(mistakes, mistake, [](const auto& one) { return one.first; });
+      if (known == mistakes.end()) known = mistakes.insert(known, {mistake, {}});
+      known->second.push_back("'" + arms[i].name + "'");
     }
-    if (!text.empty()) throw ConfigError(text);
+  std::string text;
+  for (auto& [mistake, names] : mistakes) {
+    constexpr size_t shown = 4;
+    const auto count = names.size();
+    if (count > shown) names.resize(shown - 1);
+    if (count > shown) names.push_back(concat(count - names.size(), " more"));
+    text += concat(text.empty() ? "" : "\n", count == 1 ? "arm " : "arms ", listed(names), mistake);
   }
-
- private:
-  struct Found {
-    std::string sentence{};
-    std::vector<std::string> arms{};
-  };
-  std::vector<Found> found_{};
-};
+  if (!text.empty()) throw ConfigError(text);
+}
 
 /// Which secondary metrics are losses that an arm has no head for, as the end of a sentence; empty: none.
-std::string asked_by_secondary(const RunConfig& config, const Plan& plan) {
+std::string secondary_without_head(const RunConfig& config, const std::vector<StudyMetric>& metrics) {
   std::vector<std::string> names;
-  for (size_t i = 0; i < plan.secondary.size(); ++i) {
-    const auto* loss = std::get_if<LossMetric>(&plan.secondary[i]);
+  for (size_t i = 0; i + 1 < metrics.size(); ++i) {
+    const auto* loss = std::get_if<LossMetric>(&metrics[i + 1]);
     if (!loss) continue;
     const auto head = head_of(parse_objective(loss->name, "secondary"));
     const auto has_head = [&](const auto& own) { return head_of(own) == head; };
@@ -222,6 +213,108 @@ struct Scaler {
   }
 };
 
+/// The text and tokenizer of prepared tokens; empty where there are none yet.
+std::string fingerprint_of_tokens(const std::string& folder) {
+  const auto manifest = folder + "/manifest.json";
+  if (!fs::exists(manifest)) return "";
+  const auto fields = parse_json(read_text(manifest, 64 << 20));
+  const auto fingerprint = fields.is_object() ? fields.value("fingerprint", nlohmann::json()) : nlohmann::json();
+  require<DataError>(fingerprint.is_string(), manifest, ": is damaged; prepare the text again with --force");
+  return fingerprint.get<std::string>();
+}
+
+/// Throws ConfigError where a number of seeds is a list of one.
+void check_seeds(const ConfigTree& tree) {
+  for (const std::string key : {"seeds", "tuning.seeds"}) {
+    const auto* seeds = tree.find(key);
+    if (!seeds || seeds->type != ConfigNode::Type::list || seeds->items.size() != 1) continue;
+    fail<ConfigError>(seeds->where, ": '", key, "' is a list of one seed; write a number for how many, such as `", key,
+                      ": 1`, or name two seeds or more");
+  }
+}
+
+/// Throws ConfigError for parts of a study that do not go together. `tree`: what its file says itself.
+void check_parts(const StudyConfig& study, const ConfigTree& tree, const std::string& file) {
+  const bool searches = !study.space.items.empty();
+  const std::set<RandomStream> streams(study.vary.begin(), study.vary.end());
+  require<ConfigError>(streams.size() == study.vary.size(), file, ": 'vary' names a stream twice; keep one of them");
+  require<ConfigError>(!tree.find("tuning") || !study.tune.items.empty(), file,
+                       ": 'tuning' says how, and no key is tuned; name keys and their values under `tune:`");
+  require<ConfigError>(searches || (study.trials == 0 && study.halving == 0), file,
+                       ": 'trials' and 'halving' belong to a search; name its keys under `space:`");
+  require<ConfigError>(
+      study.then.empty() || (!searches && study.tune.items.empty() && !study.split && study.probe_head.share == 0),
+      file,
+      ": 'then' does not go with 'tune', 'space', 'split' and 'probe_head', which know one stage of "
+      "training; leave them out");
+  require<ConfigError>(study.metric.task.empty() || study.tune.items.empty(), file,
+                       ": 'tune' chooses by a loss or a suite, and 'metric' is the figure of a task; decide by another "
+                       "metric, or name the values in arms");
+  require<ConfigError>(study.metric.task.empty() || !study.split, file,
+                       ": 'split' scores runs that are not fine-tuned, and 'metric' is the figure of a task; decide by "
+                       "another metric, or leave 'split' out");
+  require<ConfigError>(study.tasks.files.empty() || (!searches && study.probe_head.share == 0), file,
+                       ": 'tasks' do not go with 'space' and 'probe_head'; leave one of them out");
+  require<ConfigError>(!study.tasks.files.empty() || !tree.find("tasks"), file,
+                       ": 'tasks' names no files, so that nothing is fine-tuned; name task files by `tasks: {files: "
+                       "[...]}`");
+  require<ConfigError>(!tree.find("tasks.tuning_seeds") || !study.tasks.tune.items.empty(), file,
+                       ": 'tasks.tuning_seeds' says how, and no key of the fine-tunings is tuned; name keys and their "
+                       "values under `tasks: {tune: ...}`");
+  require<ConfigError>(!study.split || seeds_of(study.seeds).size() > 1, file,
+                       ": 'split' needs the spread over seeds, and there is one; give more under `seeds:`");
+}
+
+/// The keys of a later stage, those of the arm last. Throws ConfigError for keys that the study itself sets, and for an
+/// arm that there is not.
+std::vector<KeyValues> keys_of_stage(const Plan& before, const LaterStageConfig& stage, const std::string& where) {
+  std::vector<std::string> names;
+  for (const auto& arm : before.arms) names.push_back(arm.name);
+  for (const auto& [name, node] : stage.arms.items) {
+    require<ConfigError>(contains(names, name), node.key_where, ": ", where, ".arms names '", name,
+                         "', which is no arm", did_you_mean(name, names));
+    require<ConfigError>(node.type == ConfigNode::Type::map, node.where, ": ", where, ".arms: '", name,
+                         "' must be a map of keys");
+  }
+  std::vector<KeyValues> keys;
+  for (const auto& name : names) {
+    auto& own = keys.emplace_back(stage.set.items);
+    for (const auto& [arm, node] : stage.arms.items)
+      if (arm == name) own.insert(own.end(), node.items.begin(), node.items.end());
+    refuse_keys_of_study(before.study, own);
+    for (const auto& [key, node] : own)
+      each_leaf(key, node, [&](const std::string& path, const ConfigNode& value) {
+        require<ConfigError>(!path.starts_with("init.") && !path.starts_with("train.budget"), value.where, ": '", path,
+                             "' would be replaced by what the study says; a stage starts from the networks of the one "
+                             "before, and has a budget of its own, `budget:`");
+      });
+  }
+  return keys;
+}
+
+/// The config of an arm in a later stage, from that in the stage before and the keys of this one.
+RunConfig config_of_stage(const Plan& before, size_t arm, const KeyValues& keys, const LaterStageConfig& stage,
+                          const std::string& where) {
+  auto tree = ConfigTree::parse(to_yaml(before.runs[arm].config), concat("the stage before ", where));
+  for (const auto& [key, value] : keys) tree.set(key, value);
+  auto config = decode<RunConfig>(tree);
+  config.init = {};
+  const auto count = count_of_part(stage.budget, config.train.budget, where + ".budget");
+  config.train.budget = stage.budget;
+  config.train.budget.count = count;
+  check_budget(config, concat(before.file, ": ", where, ".budget, ", budget_words(stage.budget), ", for arm '",
+                              before.arms[arm].name, "'"));
+  config.evaluation.objectives.clear();
+  return config;
+}
+
+/// Gives a plan the metrics that its runs are measured by.
+void measure_by(Plan& plan, std::vector<StudyMetric> metrics, const std::vector<RunConfig>& configs) {
+  plan.metric = metrics.front();
+  plan.secondary.assign(metrics.begin() + 1, metrics.end());
+  compare_scoring(plan, configs);
+}
+
 }  // namespace
 
 std::string folder_name(const std::string& arm) {
@@ -261,20 +354,6 @@ void check_budget(const RunConfig& config, const std::string& what) {
   require<ConfigError>(budget.limited() && (budget.tokens == 0 || budget.tokens >= step_tokens), what,
                        " is not one step of ", step_tokens, " tokens for each run; raise it, or make fewer runs");
 }
-
-namespace {
-
-/// The text and tokenizer of prepared tokens; empty where there are none yet.
-std::string fingerprint_of_tokens(const std::string& folder) {
-  const auto manifest = folder + "/manifest.json";
-  if (!fs::exists(manifest)) return "";
-  const auto fields = parse_json(read_text(manifest, 64 << 20));
-  const auto fingerprint = fields.is_object() ? fields.value("fingerprint", nlohmann::json()) : nlohmann::json();
-  require<DataError>(fingerprint.is_string(), manifest, ": is damaged; prepare the text again with --force");
-  return fingerprint.get<std::string>();
-}
-
-}  // namespace
 
 std::string fingerprint_of(RunConfig config) {
   auto tokens = fingerprint_of_tokens(config.data.tokens);
@@ -348,52 +427,6 @@ std::vector<Arm> arms_of(const StudyConfig& study) {
   return arms;
 }
 
-namespace {
-
-/// Throws ConfigError where a number of seeds is a list of one.
-void check_seeds(const ConfigTree& tree) {
-  for (const std::string key : {"seeds", "tuning.seeds"}) {
-    const auto* seeds = tree.find(key);
-    if (!seeds || seeds->type != ConfigNode::Type::list || seeds->items.size() != 1) continue;
-    fail<ConfigError>(seeds->where, ": '", key, "' is a list of one seed; write a number for how many, such as `", key,
-                      ": 1`, or name two seeds or more");
-  }
-}
-
-/// Throws ConfigError for parts of a study that do not go together. `tree`: what its file says itself.
-void check_parts(const StudyConfig& study, const ConfigTree& tree, const std::string& file) {
-  const bool searches = !study.space.items.empty();
-  const std::set<RandomStream> streams(study.vary.begin(), study.vary.end());
-  require<ConfigError>(streams.size() == study.vary.size(), file, ": 'vary' names a stream twice; keep one of them");
-  require<ConfigError>(!tree.find("tuning") || !study.tune.items.empty(), file,
-                       ": 'tuning' says how, and no key is tuned; name keys and their values under `tune:`");
-  require<ConfigError>(searches || (study.trials == 0 && study.halving == 0), file,
-                       ": 'trials' and 'halving' belong to a search; name its keys under `space:`");
-  require<ConfigError>(
-      study.then.empty() || (!searches && study.tune.items.empty() && !study.split && study.probe_head.share == 0),
-      file,
-      ": 'then' does not go with 'tune', 'space', 'split' and 'probe_head', which know one stage of "
-      "training; leave them out");
-  require<ConfigError>(study.metric.task.empty() || study.tune.items.empty(), file,
-                       ": 'tune' chooses by a loss or a suite, and 'metric' is the figure of a task; decide by another "
-                       "metric, or name the values in arms");
-  require<ConfigError>(study.metric.task.empty() || !study.split, file,
-                       ": 'split' scores runs that are not fine-tuned, and 'metric' is the figure of a task; decide by "
-                       "another metric, or leave 'split' out");
-  require<ConfigError>(study.tasks.files.empty() || (!searches && study.probe_head.share == 0), file,
-                       ": 'tasks' do not go with 'space' and 'probe_head'; leave one of them out");
-  require<ConfigError>(!study.tasks.files.empty() || !tree.find("tasks"), file,
-                       ": 'tasks' names no files, so that nothing is fine-tuned; name task files by `tasks: {files: "
-                       "[...]}`");
-  require<ConfigError>(!tree.find("tasks.tuning_seeds") || !study.tasks.tune.items.empty(), file,
-                       ": 'tasks.tuning_seeds' says how, and no key of the fine-tunings is tuned; name keys and their "
-                       "values under `tasks: {tune: ...}`");
-  require<ConfigError>(!study.split || seeds_of(study.seeds).size() > 1, file,
-                       ": 'split' needs the spread over seeds, and there is one; give more under `seeds:`");
-}
-
-}  // namespace
-
 std::string file_of_study(const std::string& named, const std::string& study_file) {
   const auto from_study = (fs::path(study_file).parent_path() / named).lexically_normal().string();
   if (fs::is_regular_file(from_study)) return from_study;
@@ -422,85 +455,12 @@ std::vector<StudyMetric> Plan::metrics() const {
 
 std::string metric_name(const Plan& plan) {
   const bool is_loss = std::holds_alternative<LossMetric>(plan.metric);
-  return is_loss ? plan.study.metric.objective : facts_of(plan.metric).name;
+  return is_loss ? plan.study.metric.objective : traits_of(plan.metric).name;
 }
 
 std::string study_folder(const StudyConfig& study, const std::string& folder) {
   return folder.empty() ? "studies/" + folder_name(study.study) : folder;
 }
-
-namespace {
-
-/// The keys of a later stage, those of the arm last. Throws ConfigError for keys that the study itself sets, and for an
-/// arm that there is not.
-std::vector<Keys> keys_of_stage(const Plan& before, const LaterStageConfig& stage, const std::string& where) {
-  std::vector<std::string> names;
-  for (const auto& arm : before.arms) names.push_back(arm.name);
-  for (const auto& [name, node] : stage.arms.items) {
-    require<ConfigError>(contains(names, name), node.key_where, ": ", where, ".arms names '", name,
-                         "', which is no arm", did_you_mean(name, names));
-    require<ConfigError>(node.type == ConfigNode::Type::map, node.where, ": ", where, ".arms: '", name,
-                         "' must be a map of keys");
-  }
-  std::vector<Keys> keys;
-  for (const auto& name : names) {
-    auto& own = keys.emplace_back(stage.set.items);
-    for (const auto& [arm, node] : stage.arms.items)
-      if (arm == name) own.insert(own.end(), node.items.begin(), node.items.end());
-    refuse_keys_of_study(before.study, own);
-    for (const auto& [key, node] : own)
-      each_leaf(key, node, [&](const std::string& path, const ConfigNode& value) {
-        require<ConfigError>(!path.starts_with("init.") && !path.starts_with("train.budget"), value.where, ": '", path,
-                             "' would be replaced by what the study says; a stage starts from the networks of the one "
-                             "before, and has a budget of its own, `budget:`");
-      });
-  }
-  return keys;
-}
-
-}  // namespace
-
-namespace {
-
-/// The config of an arm in a later stage, from that in the stage before and the keys of this one.
-RunConfig config_of_stage(const Plan& before, size_t arm, const Keys& keys, const LaterStageConfig& stage,
-                          const std::string& where, bool is_last) {
-  auto tree = ConfigTree::parse(to_yaml(before.runs[arm].config), concat("the stage before ", where));
-  for (const auto& [key, value] : keys) tree.set(key, value);
-  auto config = decode<RunConfig>(tree);
-  config.init = {};
-  const auto count = count_of_part(stage.budget, config.train.budget, where + ".budget");
-  config.train.budget = stage.budget;
-  config.train.budget.count = count;
-  check_budget(config, concat(before.file, ": ", where, ".budget, ", budget_words(stage.budget), ", for arm '",
-                              before.arms[arm].name, "'"));
-  config.evaluation.objectives.clear();
-  for (const auto& metric : before.metrics())
-    if (is_last) ask(config, metric);
-  return config;
-}
-
-/// Gives the configs of a later stage the same length of held-out rows, where nothing says another one. Throws
-/// ConfigError with what is wrong in any of them.
-void complete_stage(std::vector<RunConfig>& configs, const std::vector<Keys>& keys, const Plan& before,
-                    const std::string& where) {
-  constexpr auto length_key = "evaluation.max_seq_length";
-  const bool all_have_length = common_tree(before.study, before.file).find(length_key) != nullptr;
-  const auto length = shared_length(configs);
-  ArmMistakes mistakes;
-  for (size_t i = 0; i < configs.size(); ++i) {
-    const bool has_length = all_have_length || has_key(before.arms[i].keys, length_key) || has_key(keys[i], length_key);
-    if (!has_length) configs[i].evaluation.max_seq_length = length;
-    try {
-      validate(configs[i]);
-    } catch (const ConfigError& e) {
-      mistakes.add(before.arms[i].name, concat(" in ", where, ": ", e.what()));
-    }
-  }
-  mistakes.raise();
-}
-
-}  // namespace
 
 Plan later_plan(const Plan& before, size_t stage) {
   const auto& study = before.study;
@@ -510,64 +470,85 @@ Plan later_plan(const Plan& before, size_t stage) {
                        " has no budget; say what every run gets in this stage, such as `budget: {tokens: 2M}`");
   const auto keys = keys_of_stage(before, of, where);
   const bool is_last = stage + 1 == study.then.size();
+  const auto metrics = is_last ? metrics_of(study, before.file) : std::vector<StudyMetric>{};
   std::vector<RunConfig> configs;
-  for (size_t i = 0; i < before.arms.size(); ++i)
-    configs.push_back(config_of_stage(before, i, keys[i], of, where, is_last));
-  complete_stage(configs, keys, before, where);
+  for (size_t i = 0; i < before.arms.size(); ++i) {
+    auto& config = configs.emplace_back(config_of_stage(before, i, keys[i], of, where));
+    for (const auto& metric : metrics) ask(config, metric);
+  }
+  constexpr auto length_key = "evaluation.max_seq_length";
+  const bool all_have_length = common_tree(study, before.file).find(length_key) != nullptr;
+  const auto length = shared_length(configs);
+  for (size_t i = 0; i < configs.size(); ++i)
+    if (!all_have_length && !has_key(before.arms[i].keys, length_key) && !has_key(keys[i], length_key))
+      configs[i].evaluation.max_seq_length = length;
+  validate_arms(before.arms, configs, " in " + where, [](const RunConfig&) { return ""; });
   Plan plan = before;
   plan.folder = concat(before.root, "/stage-", stage + 2);
   plan.stage = concat("stage ", stage + 2);
   check_mixtures(plan, configs);
-  if (is_last) compare_scoring(plan, configs);
+  if (is_last) measure_by(plan, metrics, configs);
   for (size_t r = 0; r < plan.runs.size(); ++r) {
     auto& run = plan.runs[r];
     const auto train = run.config.train;
     run.config = configs[r % configs.size()];
     run.config.train.seed = train.seed;
     run.config.train.seeds = train.seeds;
-    run.source = before.folder + "/" + run.folder;
-    run.earlier.push_back(run.source);
+    run.kind = RunKind::stage;
+    run.inputs.push_back(run.folder);
+    run.folder = plan.folder + run.folder.substr(before.folder.size());
     run.fingerprint = fingerprint_after(fingerprint_of(run.config), run.fingerprint);
-    run.config.init.from = run.source;
+    run.config.init.from = run.source();
   }
   return plan;
 }
 
-Plan plan_of(const StudyConfig& of, const std::string& file, const std::string& folder, std::vector<Arm> arms,
-             const std::vector<int64_t>& seeds, int64_t length) {
-  Plan plan{.file = file, .folder = folder, .study = of, .arms = std::move(arms), .seeds = seeds, .root = folder};
+Plan plan_of(Plan plan, int64_t length) {
   const auto& study = plan.study;
-  set_metrics(plan);
-  const auto metrics = plan.metrics();
-  const auto tree = common_tree(study, file);
+  const auto metrics = metrics_of(study, plan.file);
+  const auto tree = common_tree(study, plan.file);
   std::vector<RunConfig> configs;
   for (const auto& arm : plan.arms) configs.push_back(arm_config(study, tree, metrics, arm));
   check_distinct(plan.arms, configs);
   if (length == 0) length = shared_length(configs);
-  ArmMistakes mistakes;
-  for (size_t i = 0; i < configs.size(); ++i) {
-    auto& config = configs[i];
+  for (auto& config : configs)
     if (config.evaluation.max_seq_length == 0) config.evaluation.max_seq_length = length;
-    try {
-      validate(config);
-    } catch (const ConfigError& e) {
-      const auto advice =
-          study.probe_head.share > 0 || !plan.secondary.empty() ? "" : probe_head_for(config, plan.metric);
-      mistakes.add(plan.arms[i].name, concat(": ", e.what(), advice, asked_by_secondary(config, plan)));
-    }
-  }
-  mistakes.raise();
+  validate_arms(plan.arms, configs, "", [&](const RunConfig& config) {
+    const bool has_advice = study.probe_head.share == 0 && metrics.size() == 1;
+    return (has_advice ? probe_head_for(config, metrics.front()) : "") + secondary_without_head(config, metrics);
+  });
   check_mixtures(plan, configs);
-  if (study.then.empty()) compare_scoring(plan, configs);  // of stages the last is compared
+  plan.metric = LossMetric{.name = ""};
+  if (study.then.empty()) measure_by(plan, metrics, configs);  // of stages the last is measured
   for (const int64_t seed : plan.seeds)
     for (size_t i = 0; i < configs.size(); ++i) {
       PlannedRun run{.arm = plan.arms[i].name, .seed = seed, .config = configs[i]};
-      run.folder = concat("runs/", folder_name(run.arm), "/seed-", seed);
+      run.folder = concat(plan.folder, "/runs/", folder_name(run.arm), "/seed-", seed);
       seed_streams(run.config.train, seed, plan.seeds.front(), study.vary);
       run.fingerprint = fingerprint_of(run.config);
       plan.runs.push_back(std::move(run));
     }
   return plan;
+}
+
+std::vector<std::string> PlannedRun::counted_inputs() const {
+  return kind == RunKind::stage || kind == RunKind::probe ? inputs : std::vector<std::string>{};
+}
+
+std::string budget_words(const BudgetConfig& budget) {
+  const auto counted_limit = [](int64_t n, const char* what) { return counted(static_cast<uint64_t>(n), what); };
+  const auto number = [](double n, const char* what) { return concat(shortest(n), " ", what, n == 1 ? "" : "s"); };
+  std::vector<std::string> limits;
+  if (budget.steps > 0) limits.push_back(counted_limit(budget.steps, "step"));
+  if (budget.tokens > 0) limits.push_back(counted_limit(budget.tokens, "token"));
+  if (budget.predicted_tokens > 0) limits.push_back(counted_limit(budget.predicted_tokens, "predicted token"));
+  if (budget.words > 0) limits.push_back(counted_limit(budget.words, "word"));
+  if (budget.epochs > 0) limits.push_back(number(budget.epochs, "epoch"));
+  if (budget.flops > 0) limits.push_back(with_prefix(budget.flops) + "FLOPs");
+  if (budget.minutes > 0) limits.push_back(number(budget.minutes, "minute"));
+  std::string text;
+  for (const auto& limit : limits) text += (text.empty() ? "" : " or ") + limit;
+  return text + (budget.count == FlopsCount::published ? " (FLOPs as published)" : "");
 }
 
 }  // namespace cloze

@@ -7,72 +7,78 @@
 #include <vector>
 
 #include "run/config/train_config.h"
-#include "study/statistics/metric.h"
+#include "study/measures/metric.h"
+#include "study/plan/config.h"
 
 namespace cloze {
 
+/// Dotted paths of a config with their values.
+using KeyValues = std::vector<std::pair<std::string, ConfigNode>>;
+
 /// An arm with everything that sets it apart from the base.
 struct Arm {
-  std::string name;                                         ///< of a sweep with its values: `wide, hidden_size=256`
-  std::vector<std::pair<std::string, ConfigNode>> keys;     ///< dotted paths, in the order in which they are laid over
-  std::vector<std::pair<std::string, ConfigNode>> tuned{};  ///< what a search found, laid over these
-  std::optional<std::string> unswept{};                     ///< of a sweep: its name without the values
+  std::string name;                      ///< of a sweep with its values: `wide, hidden_size=256`
+  KeyValues keys;                        ///< in the order in which they are laid over
+  KeyValues tuned{};                     ///< what a search found, laid over these
+  std::optional<std::string> unswept{};  ///< of a sweep: its name without the values
 };
 
-/// What `cloze finetune` is asked for.
+/// What `cloze finetune` is called with.
 struct Finetuning {
-  std::string task{};                                       ///< its name; empty: the run is no fine-tuning
-  std::string file{};                                       ///< of the task
-  std::string arm{};                                        ///< of the run that is fine-tuned
-  int64_t seed = 0;                                         ///< of the fine-tuning
-  std::vector<std::string> options{};                       ///< further arguments: `--like`, `turc-2019`
-  std::vector<std::pair<std::string, ConfigNode>> tuned{};  ///< values of a search that are among them
-  /// Folders of the runs of the study whose networks it goes on from, the first first; empty: no study planned them.
-  std::vector<std::string> networks{};
+  std::string task{};                  ///< its name; empty: the run is no fine-tuning
+  std::string file{};                  ///< of the task
+  std::string arm{};                   ///< of the run that is fine-tuned
+  int64_t seed = 0;                    ///< of the fine-tuning
+  std::vector<std::string> options{};  ///< further arguments: `--like`, `turc-2019`
+  KeyValues tuned{};                   ///< values of a search that are among them
+};
+
+/// What a run trains. All but the fresh ones begin with the last step of their last input.
+enum class RunKind {
+  fresh,      ///< a network from drawn weights, or from those that its config names
+  continued,  ///< the same run with a larger budget, in a copy of its folder
+  stage,      ///< the network by another config
+  probe,      ///< a new head on the network, which stays as it is
+  finetuned   ///< the network on a task, by `cloze finetune`
 };
 
 /// One run of a study.
 struct PlannedRun {
   std::string arm;
   int64_t seed = 0;
-  std::string folder{};  ///< of the run, within that of the study: `runs/wide/seed-1`
+  std::string folder{};  ///< `studies/NAME/runs/wide/seed-1`; its record, log and config are called as it is
   RunConfig config{};
   std::string fingerprint{};  ///< of everything that makes its numbers: config, text, tokenizer
-  std::string source{};       ///< folder of the run that must have ended before, from whose last step it goes on
-  bool continues = false;     ///< goes on from the last checkpoint of `source`, with a larger budget
-  RunConfig trained{};        ///< of a probe: config of `source`, on whose backbone it trains a head
-  /// Folders of the runs whose networks it goes on from, the first first: what they used up counts as its own.
-  std::vector<std::string> earlier{};
+  RunKind kind = RunKind::fresh;
+  /// Folders of the runs of the study that its network comes from, the first first; the last must have ended before.
+  std::vector<std::string> inputs{};
   Finetuning finetuning{};
-  bool is_probe() const { return !source.empty() && !continues && config.init.probe; }
-  bool is_finetuning() const { return !finetuning.task.empty(); }
-  /// The config by which the network that is scored was trained.
-  const RunConfig& network_config() const { return is_probe() ? trained : config; }
+  std::string source() const { return inputs.empty() ? "" : inputs.back(); }
+  bool is_finetuning() const { return kind == RunKind::finetuned; }
+  /// The inputs whose use counts as its own. That of a continued run is in its own files.
+  std::vector<std::string> counted_inputs() const;
+  std::string name() const { return arm + "/" + std::to_string(seed); }
 };
 
-/// The arms and runs of a study, or of one of its stages.
+/// The runs of a study, or of one of its stages: arms times seeds. It is made at once, and does not change.
 struct Plan {
   std::string file{};    ///< the study file
-  std::string folder{};  ///< of the study
+  std::string root{};    ///< folder of the whole study
+  std::string folder{};  ///< of this stage
+  std::string stage{};
+  std::string waits_for{};  ///< stage whose results decide the configs of these runs; empty: they are known
   StudyConfig study{};
   std::vector<Arm> arms{};  ///< the baseline first
   std::vector<int64_t> seeds{};
-  std::vector<PlannedRun> runs{};  ///< by seed, then arm, so that pairs end together
-  std::string root{};  ///< folder of the whole study, of which this may be one stage (study/search/stages.h)
-  std::string stage{};
-  std::string waits_for{};  ///< stage whose results decide the configs of these runs; empty: they are known
-  StudyMetric metric{};     ///< that decides
-  std::vector<StudyMetric> secondary{};
   bool compares = true;                   ///< its arms are compared with the baseline; false of a search and of a split
   HeldOutPart part = HeldOutPart::whole;  ///< of the held-out text, by which its runs are compared
+  StudyMetric metric{};                   ///< that decides; without a name where the runs go on and are not measured
+  std::vector<StudyMetric> secondary{};
   int64_t documents = 0, development = 0;  ///< of the held-out text, and those for tuning; 0: not known
+  std::vector<PlannedRun> runs{};          ///< by seed, then arm, so that pairs end together
   /// All metrics, the one that decides first.
   std::vector<StudyMetric> metrics() const;
 };
-
-/// The plan of the runs that a study file compares (stages.h has what comes before them). `folder` empty: studies/NAME.
-/// Throws ConfigError with the locations of all mistakes that one reading can find.
-Plan make_plan(const std::string& file, const std::string& folder = "");
 
 /// The metric that decides as a reader knows it: a loss as the study file spells it.
 std::string metric_name(const Plan& plan);
@@ -91,10 +97,10 @@ std::string folder_name(const std::string& arm);
 /// The folder of a study: the one given, else studies/NAME.
 std::string study_folder(const StudyConfig& study, const std::string& folder);
 
-/// The plan of these arms and seeds, with every run validated. Throws ConfigError.
+/// The plan with the runs of its arms and seeds, every one of them validated, with its metrics and how many documents
+/// these are of. The rest is taken as it is. Throws ConfigError.
 /// length   of held-out sequences whose config leaves it open [tokens]; 0: as many as every arm can read
-Plan plan_of(const StudyConfig& study, const std::string& file, const std::string& folder, std::vector<Arm> arms,
-             const std::vector<int64_t>& seeds, int64_t length = 0);
+Plan plan_of(Plan plan, int64_t length = 0);
 
 /// The plan of the next stage of a study's training, `stage` in study.then: each run starts from the network of that of
 /// `before` with its arm and seed. Throws ConfigError, as plan_of, and for a budget that is missing or has not one
@@ -136,25 +142,24 @@ std::vector<int64_t> seeds_of(const std::vector<int64_t>& named);
 /// Throws ConfigError.
 std::vector<Arm> arms_of(const StudyConfig& study);
 
+/// A budget in words: `20,000,000 tokens`.
+std::string budget_words(const BudgetConfig& budget);
+
 // How the arms of a plan are scored: by which metrics, on which text, and that this is the same for all of them.
 
-/// Reads the metrics of a study. Throws ConfigError for one that is named twice, for a margin in the wrong unit, and
-/// for a suite that networks with new heads would answer.
-void set_metrics(Plan& plan);
+/// The metrics of a study, the one that decides first. Throws ConfigError for one that is named twice, for a margin in
+/// the wrong unit, and for a suite that networks with new heads would answer.
+std::vector<StudyMetric> metrics_of(const StudyConfig& study, const std::string& file);
 
 /// Throws DataError for a mixture of texts that the runs of an arm would refuse; one of texts that are not prepared yet
 /// is left to them.
 void check_mixtures(const Plan& plan, const std::vector<RunConfig>& configs);
 
 /// Counts the held-out documents. Throws ConfigError for arms that are not scored alike, whose comparison the report
-/// would refuse.
+/// would refuse, and for a plan of a search whose part has too few documents or whose metric has no parts.
 void compare_scoring(Plan& plan, const std::vector<RunConfig>& configs);
 
 /// Documents that a search needs to choose on.
 inline constexpr int64_t fewest_for_choosing = 50;
-
-/// Makes a plan choose on the part of the held-out text that is for development. Throws ConfigError where that has too
-/// few documents, or the metric has no parts.
-void develop(Plan& plan);
 
 }  // namespace cloze

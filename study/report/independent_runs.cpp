@@ -8,15 +8,14 @@
 #include <set>
 
 #include "core/contains.h"
-#include "core/file.h"
 #include "core/json.h"
 #include "core/spelling.h"
 #include "core/text.h"
 #include "run/config/evaluation_protocol.h"
 #include "run/config/load_config.h"
 #include "run/run_files.h"
-#include "study/plan/plan_table.h"
-#include "study/report/task_floors.h"
+#include "study/costs/costs.h"
+#include "study/report/task_report.h"
 #include "tasks/figures/floors.h"
 #include "tasks/figures/task_metric.h"
 #include "tasks/rows/prepared_task.h"
@@ -46,8 +45,8 @@ std::vector<std::string*> folders_of(DataConfig& data) {
 
 /// What tells the texts of a run from those of others: their fingerprint, else their folders.
 std::string texts_of(IndependentRun& one) {
-  if (!one.run.texts.empty()) return one.run.texts;
-  auto texts = one.run.tokenizer;
+  if (!one.run.provenance.texts.empty()) return one.run.provenance.texts;
+  auto texts = one.run.provenance.tokenizer;
   for (const auto* folder : folders_of(one.config.data)) texts += " " + *folder;
   return texts;
 }
@@ -90,23 +89,15 @@ void check_unit(LossUnit unit, const std::string& metric) {
                        "--metric, or compare in nats");
 }
 
-std::string stopped_by(const std::string& folder) {
-  const auto path = folder + "/summary.json";
-  if (!fs::exists(path)) return "";
-  const auto fields = parse_json(read_text(path, 16 << 20));
-  const bool says = fields.is_object() && fields.contains("stopped_by") && fields["stopped_by"].is_string();
-  return says ? fields["stopped_by"].get<std::string>() : "";
-}
-
 /// Why a run is not at the end of its budget; empty where it is.
 std::string why_unfinished(const IndependentRun& one) {
   const auto& budget = one.config.train.budget;
-  const auto step = last_step(one.folder);
+  const auto step = static_cast<int64_t>(read_log(one.folder).last.step);
   const auto resume = " resume it with `cloze pretrain --run " + shell_word(one.folder) + " --resume`";
   const auto of = budget.steps > 0 ? concat(" of ", budget.steps) : "";
   if (!fs::exists(one.folder + "/held_out.json")) return concat("it stands at step ", step, of, ";", resume);
   const auto scored = one.held_out.step;
-  if (stopped_by(one.folder) == "patience" && step <= scored)
+  if (string_at(read_summary(one.folder), "/stopped_by") == "patience" && step <= scored)
     return concat("it stopped early at step ", step, of, " (evaluation.patience)");
   auto others = budget;
   others.steps = 0;
@@ -126,10 +117,10 @@ IndependentRun open_run(const std::string& given) {
   run.result.folder = trimmed;
   run.budget = budget_words(one.config.train.budget);
   run.command = concat("cloze pretrain ", shell_word(config_file), " --run ", shell_word(trimmed + "-again"));
-  read_provenance(trimmed, run);
+  run.provenance = read_provenance(trimmed);
   if (fs::exists(trimmed + "/held_out.json"))
     one.held_out = read_held_out(trimmed, concat("remove ", trimmed, " and train the run again"));
-  const auto diverged = divergence_of(trimmed);
+  const auto diverged = read_log(trimmed).diverged;
   run.message = diverged.empty() ? why_unfinished(one) : diverged;
   run.state = !diverged.empty() ? RunState::failed : run.message.empty() ? RunState::done : RunState::waiting;
   return one;
@@ -190,44 +181,14 @@ CommonMetric common_metric(const std::vector<IndependentRun>& runs, const std::s
   return {.name = wanted};
 }
 
-/// Leaf keys and values of a config.
-std::vector<std::pair<std::string, std::string>> leaves_of(const RunConfig& config) {
-  std::vector<std::pair<std::string, std::string>> leaves;
-  for (const auto& entry : entries(config))
-    if (entry.leaf) leaves.emplace_back(entry.path, entry.value);
-  return leaves;
-}
-
 /// Runs of one config, in which the same was changed on the way.
 struct IndependentArm {
   std::string name{};
   RunConfig config{};
   std::string changed{};
-  std::vector<std::string> keys{}, values{};  ///< in which the arms differ; an empty value: it has no such key
+  std::vector<std::pair<std::string, std::string>> keys{};  ///< in which the arms differ; an empty value: no such key
   std::vector<const IndependentRun*> runs{};
 };
-
-/// Fills in the keys in which arms differ.
-void find_differing_keys(std::vector<IndependentArm>& arms) {
-  std::vector<std::map<std::string, std::string>> values;
-  std::vector<std::string> all;
-  for (const auto& arm : arms) {
-    auto& own = values.emplace_back();
-    for (const auto& [key, value] : leaves_of(arm.config)) {
-      if (!contains(all, key)) all.push_back(key);
-      own[key] = value;
-    }
-  }
-  for (const auto& key : all) {
-    std::set<std::string> distinct;
-    for (auto& own : values) distinct.insert(own.count(key) ? own[key] : "");
-    if (distinct.size() < 2) continue;
-    for (size_t i = 0; i < arms.size(); ++i) {
-      arms[i].keys.push_back(key);
-      arms[i].values.push_back(values[i].count(key) ? values[i][key] : "");
-    }
-  }
-}
 
 /// What the folders of an arm have in common, without the number of the run: runs/word-1 and runs/word-2 give `word`.
 std::string name_by_folders(const std::vector<const IndependentRun*>& runs) {
@@ -247,9 +208,8 @@ std::string name_by_folders(const std::vector<const IndependentRun*>& runs) {
 void name_arms(std::vector<IndependentArm>& arms) {
   for (auto& arm : arms) {
     if (arm.keys.size() <= most_keys)
-      for (size_t k = 0; k < arm.keys.size(); ++k)
-        arm.name +=
-            (arm.name.empty() ? "" : ", ") + arm.keys[k].substr(arm.keys[k].rfind('.') + 1) + "=" + arm.values[k];
+      for (const auto& [key, value] : arm.keys)
+        arm.name += (arm.name.empty() ? "" : ", ") + key.substr(key.rfind('.') + 1) + "=" + value;
     if (arm.name.empty()) arm.name = name_by_folders(arm.runs);
     if (!arm.changed.empty()) arm.name += changed_name(arm.changed);
   }
@@ -267,15 +227,18 @@ std::vector<IndependentArm> arms_of(const std::vector<IndependentRun>& runs) {
   for (size_t i = 0; i < runs.size(); ++i) {
     const auto& one = runs[i];
     const auto config = without_seed(configs[i]);
-    const auto [at, is_new] = arm_of.emplace(std::pair(to_yaml(config), one.run.changed), arms.size());
-    if (is_new) arms.push_back({.config = config, .changed = one.run.changed});
+    const auto [at, is_new] = arm_of.emplace(std::pair(to_yaml(config), one.run.provenance.changed), arms.size());
+    if (is_new) arms.push_back({.config = config, .changed = one.run.provenance.changed});
     auto& members = arms[at->second].runs;
     for (const auto* other : members)
       require<ConfigError>(other->config.train.seed != one.config.train.seed, other->folder, " and ", one.folder,
                            ": have the same config, text and seed, so that one run would count twice; leave one out");
     members.push_back(&one);
   }
-  find_differing_keys(arms);
+  std::vector<RunConfig> distinct;
+  for (const auto& arm : arms) distinct.push_back(arm.config);
+  for (const auto& [key, values] : differing_keys(distinct, ""))
+    for (size_t i = 0; i < arms.size(); ++i) arms[i].keys.emplace_back(key, values[i]);
   name_arms(arms);
   for (auto& arm : arms)
     std::sort(arm.runs.begin(), arm.runs.end(),
@@ -289,8 +252,9 @@ void measure(IndependentRun& one, const StudyMetric& metric) {
   run.curve = read_curve(one.folder, metric, one.config.evaluation.points);
   if (run.state != RunState::done) return;
   const auto* loss = std::get_if<LossMetric>(&metric);
-  score(run.result, loss ? value_in(one.held_out, *loss, one.folder)
-                         : value_of(metric, one.folder, "fine-tune it with `cloze finetune RUN TASK.yaml`"));
+  static_cast<MetricValue&>(run.result) =
+      loss ? value_in(one.held_out, *loss, one.folder)
+           : value_of(metric, one.folder, "fine-tune it with `cloze finetune RUN TASK.yaml`");
   add_usage(run.result, run.curve);
   if (std::isfinite(run.result.value)) return;
   run.state = RunState::failed;
@@ -353,8 +317,8 @@ size_t baseline_of(const std::vector<IndependentArm>& arms, const std::string& w
 
 void add_arm(StudyReport& report, const IndependentArm& arm) {
   auto& one = report.arms.emplace_back(ArmReport{.name = arm.name});
-  for (size_t k = 0; k < arm.keys.size(); ++k)
-    if (!arm.values[k].empty()) one.differs.push_back(arm.keys[k] + ": " + arm.values[k]);
+  for (const auto& [key, value] : arm.keys)
+    if (!value.empty()) one.differs.push_back(key + ": " + value);
   if (!arm.changed.empty()) one.differs.push_back(arm.changed);
   for (const auto* member : arm.runs) {
     report.runs.push_back(member->run);
@@ -375,15 +339,17 @@ StudyReport report_of_runs(const RunsQuestion& question) {
   const auto baseline = baseline_of(arms, question.baseline);
 
   StudyReport report{
-      .name = "comparison", .unit = facts_of(by).unit, .metric = metric, .baseline = arms[baseline].name, .by = by};
+      .name = "comparison", .unit = traits_of(by).unit, .metric = metric, .baseline = arms[baseline].name, .by = by};
   report.rules.margin = question.better_by;
-  report.rules.higher_is_better = facts_of(by).higher_is_better;
+  report.rules.higher_is_better = traits_of(by).higher_is_better;
   if (!note.empty()) report.notes.push_back(note);
   if (task) report.other_floors = common_floor_of_words(runs, task->figure);
   add_arm(report, arms[baseline]);
   for (size_t i = 0; i < arms.size(); ++i)
     if (i != baseline) add_arm(report, arms[i]);
+  check_comparable(report);
   compare_arms(report);
+  describe_comparison(report);
   return report;
 }
 

@@ -39,6 +39,7 @@ struct ArmReport {
   std::vector<RunResult> runs{};       ///< finished, by seed
   std::vector<int64_t> failed{};       ///< seeds of runs that failed for a reason of their own
   Summary summary{};
+  std::optional<Outlier> outlier{};
   Difference difference{};  ///< to the baseline; empty for the baseline itself
   bool is_baseline = false;
   std::string other_budget{};  ///< its budget where that is not the baseline's: it has curves, and no difference
@@ -46,6 +47,7 @@ struct ArmReport {
   ArmCurve curve{};
   DifferenceCurve difference_curve{};
   double floor = 0;  ///< mean value of a network that has learnt nothing, on what its runs were scored on; 0: not known
+  bool is_at_floor = false;                  ///< no better than that, of a task by more than its interval
   std::vector<SecondaryFigure> secondary{};  ///< one for each secondary metric of the report
 };
 
@@ -59,14 +61,10 @@ struct ArmPair {
 struct ReportedRun {
   RunResult result{};  ///< of a run that is not done: arm, seed and folder alone
   RunState state = RunState::waiting;
-  std::string message{};    ///< why it is not done; of one that is done, what its secondary metrics lack
-  std::string command{};    ///< that makes it again
-  std::string budget{};     ///< `20,000,000 tokens`
-  std::string tokenizer{};  ///< its fingerprint; empty where the run does not say
-  std::string texts{};      ///< fingerprint of all text that it was trained and scored on, as tokenizer
-  std::string made_by{};    ///< program, LibTorch and processor; empty where the run does not say
-  bool is_dirty = false;    ///< made by a program whose source had changes that no commit has
-  std::string changed{};    ///< `changed at step 40: ...`, of a run whose training was changed on its way
+  std::string message{};  ///< why it is not done; of one that is done, what its secondary metrics lack
+  std::string command{};  ///< that makes it again
+  std::string budget{};   ///< `20,000,000 tokens`
+  Provenance provenance{};
   std::vector<CurvePoint> curve{};
   bool outlying = false;
 };
@@ -82,6 +80,7 @@ struct StudyReport {
   std::vector<ArmReport> arms{};  ///< the baseline first
   std::vector<ReportedRun> runs{};
   double floor = 0;                                         ///< the lowest of the arms; 0: not known
+  bool is_at_floor = false;                                 ///< no arm is better, which takes back all verdicts
   std::vector<NamedFloor> other_floors{};                   ///< that take back no verdict: of a task `words`
   std::vector<std::vector<NamedFloor>> secondary_floors{};  ///< the same of each secondary metric; empty: none
   std::vector<ArmPair> pairs{};                  ///< by which arms besides the baseline are told from each other
@@ -117,15 +116,15 @@ struct RunsQuestion {
 /// be compared.
 StudyReport report_of_runs(const RunsQuestion& question);
 
-/// Fills in what follows from `name` and `differs` of the arms and from the runs: everything else of the arms, tied
-/// sets, notes, commands. Throws DataError as make_report.
+/// Throws DataError where the finished runs differ in held-out text, tokenizer or form of the evaluation.
+void check_comparable(const StudyReport& report);
+
+/// Fills in the numbers that follow from `name` and `differs` of the arms and from the runs: everything else of the
+/// arms, pairs and tied sets.
 void compare_arms(StudyReport& report);
 
-/// What provenance.json of a run says of its tokenizer and texts, of what made it and of what was changed, for `run`.
-void read_provenance(const std::string& folder, ReportedRun& run);
-
-/// What is added to the name of an arm for its runs that were `changed`: `, changed at step 40`.
-std::string changed_name(const std::string& changed);
+/// Adds what a reader of these numbers has to know: verdicts in words, notes, tables, commands.
+void describe_comparison(StudyReport& report);
 
 /// The forms of a report.
 enum class ReportFormat { text, markdown, csv, latex, html, json };

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "core/contains.h"
-#include "core/log.h"
 #include "core/report/chart.h"
 #include "core/report/report.h"
 #include "core/text.h"
@@ -49,11 +48,10 @@ struct Currency {
   const char* name;
   double (*of)(const CurvePoint&);
 };
-constexpr std::array<Currency, 4> currencies{
-    {{"steps", "steps", [](const CurvePoint& p) { return static_cast<double>(p.step); }},
-     {"tokens", "tokens", [](const CurvePoint& p) { return static_cast<double>(p.tokens); }},
-     {"flops", "FLOPs", [](const CurvePoint& p) { return p.flops; }},
-     {"time", "time", [](const CurvePoint& p) { return p.seconds; }}}};
+constexpr std::array<Currency, 4> currencies{{{"steps", "steps", [](const CurvePoint& p) { return p.step; }},
+                                              {"tokens", "tokens", [](const CurvePoint& p) { return p.tokens; }},
+                                              {"flops", "FLOPs", [](const CurvePoint& p) { return p.flops; }},
+                                              {"time", "time", [](const CurvePoint& p) { return p.seconds; }}}};
 
 /// A currency in the unit of its axis.
 struct Scale {
@@ -77,7 +75,7 @@ Scale scale_of(const StudyReport& report, const Currency& currency) {
 }
 
 /// The floor in the unit of the curves; 0: not known.
-double floor_of_curves(const StudyReport& report) { return facts_of(report.by).has_curve_in_unit ? report.floor : 0; }
+double floor_of_curves(const StudyReport& report) { return traits_of(report.by).has_curve_in_unit ? report.floor : 0; }
 
 /// What a curve is of, as CurvePoint::of.
 std::string loss_of(const std::vector<CurvePoint>& curve) { return curve.empty() ? "" : curve.back().of; }
@@ -93,7 +91,7 @@ std::vector<std::string> drawn_losses(const StudyReport& report) {
 
 /// Losses of the first tenth of a run are cut off where they would flatten the rest.
 Range shown_losses(const StudyReport& report, const std::string& of) {
-  int64_t last = 0;
+  double last = 0;
   for (const auto& run : report.runs)
     for (const auto& point : run.curve) last = std::max(last, point.step);
   Range range, whole;
@@ -152,7 +150,7 @@ Chart loss_chart(const StudyReport& report, const Scale& scale, const std::strin
     lines.push_back({.title = "mean of " + report.arms[i].name, .colour = i, .points = mean});
   }
   if (const double floor = floor_of_curves(report); floor > 0)
-    lines.push_back({.title = facts_of(report.by).floor,
+    lines.push_back({.title = traits_of(report.by).floor,
                      .mark = ChartMark::dashes,
                      .points = {{chart.x->low, floor}, {chart.x->high, floor}}});
   std::ranges::move(lines, std::back_inserter(chart.series));
@@ -196,7 +194,7 @@ Chart difference_chart(const StudyReport& report, const Scale& scale) {
 std::string legend_of(const StudyReport& report) {
   std::vector<std::pair<std::string, std::string>> names;
   for (size_t i = 0; i < report.arms.size(); ++i) names.emplace_back(colour_classes(i), report.arms[i].name);
-  if (floor_of_curves(report) > 0) names.emplace_back(colour_classes(0), facts_of(report.by).floor + " (dashes)");
+  if (floor_of_curves(report) > 0) names.emplace_back(colour_classes(0), traits_of(report.by).floor + " (dashes)");
   return legend_html(names);
 }
 
@@ -212,7 +210,7 @@ std::string curve_figure(const StudyReport& report) {
                     "</label>\n");
     charts += concat("<div class=\"by by-", currency.id, "\">\n", legend_of(report));
     for (const auto& of : drawn_losses(report)) charts += chart_html(loss_chart(report, scale, of));
-    if (report.arms.size() > 1 && facts_of(report.by).has_curve_in_unit)
+    if (report.arms.size() > 1 && traits_of(report.by).has_curve_in_unit)
       charts += chart_html(difference_chart(report, scale));
     charts += "</div>\n";
   }

@@ -15,11 +15,6 @@ namespace {
 
 std::string p_text(double p) { return p < 0.001 ? "< 0.001" : fixed(p, 3); }
 
-std::string interval_text(const std::optional<Interval>& interval, int decimals) {
-  if (!interval) return "";
-  return "[" + fixed(interval->low, decimals, true) + ", " + fixed(interval->high, decimals, true) + "]";
-}
-
 std::string level_of(const StudyReport& report) { return shortest(100 * report.rules.confidence) + " %"; }
 
 constexpr auto numeric = ColumnKind::number;
@@ -91,7 +86,7 @@ std::string curve_title(const StudyReport& report, const std::string& of) {
 }
 
 std::string curve_unit(const StudyReport& report) {
-  return in_brackets(facts_of(report.by).has_curve_in_unit ? report.unit : "nats");
+  return in_brackets(traits_of(report.by).has_curve_in_unit ? report.unit : "nats");
 }
 
 std::string interval_head(const StudyReport& report) { return level_of(report) + " interval"; }
@@ -101,15 +96,12 @@ std::string at_once_words(const StudyReport& report) {
 }
 
 std::string mean_text(const StudyReport& report, const ArmReport& arm) {
-  const int decimals = decimals_of(report);
-  if (arm.runs.empty()) return "";
-  const auto mean = fixed(arm.summary.mean, decimals);
-  return arm.runs.size() > 1 ? mean + " ± " + fixed(arm.summary.sd, decimals) : mean;
+  return arm.runs.empty() ? "" : to_text(arm.summary, decimals_of(report));
 }
 
 std::vector<NamedFloor> floors_of(const StudyReport& report) {
   std::vector<NamedFloor> floors;
-  if (report.floor > 0) floors.push_back({facts_of(report.by).floor, report.floor});
+  if (report.floor > 0) floors.push_back({traits_of(report.by).floor, report.floor});
   std::ranges::copy(report.other_floors, std::back_inserter(floors));
   return floors;
 }
@@ -128,7 +120,7 @@ Table verdict_table(const StudyReport& report) {
     const auto& d = arm.difference;
     table.rows.push_back({in_one_line(arm.name), std::to_string(arm.runs.size()), mean_text(report, arm),
                           !arm.is_baseline && d.seeds > 0 ? fixed(d.mean, decimals, true) : "",
-                          interval_text(d.interval, decimals), d.p_corrected ? p_text(*d.p_corrected) : "",
+                          to_text(d.interval, decimals), d.p_corrected ? p_text(*d.p_corrected) : "",
                           d.effect_size ? fixed(*d.effect_size, 2, true) : "",
                           arm.is_baseline ? "baseline" : arm.verdict});
   }
@@ -147,7 +139,7 @@ Table paper_table(const StudyReport& report) {
     used.insert(mark);
     table.rows.push_back({in_one_line(arm.name), mean_text(report, arm),
                           !arm.is_baseline && d.seeds > 0 ? fixed(d.mean, decimals, true) : "",
-                          interval_text(d.interval, decimals), mark});
+                          to_text(d.interval, decimals), mark});
   }
   for (const auto& floor : floors_of(report))
     table.rows.push_back({floor.name, fixed(floor.value, decimals), "", "", ""});
@@ -173,7 +165,7 @@ Table paper_table(const StudyReport& report) {
 std::vector<Table> secondary_tables(const StudyReport& report) {
   std::vector<Table> tables;
   for (size_t i = 0; i < report.secondary.size(); ++i) {
-    const auto facts = facts_of(report.secondary[i]);
+    const auto facts = traits_of(report.secondary[i]);
     auto& table = tables.emplace_back(Table{.title = concat("Secondary: ", facts.title, in_brackets(facts.unit), ", ",
                                                             facts.higher_is_better ? "higher" : "lower", " is better"),
                                             .header = {"arm",
@@ -193,10 +185,8 @@ std::vector<Table> secondary_tables(const StudyReport& report) {
       const auto& figure = arm.secondary[i];
       const auto& summary = figure.summary;
       const auto& d = figure.difference;
-      auto mean = summary.count > 0 ? fixed(summary.mean, decimals) : "";
-      if (summary.count > 1) mean += " ± " + fixed(summary.sd, decimals);
-      table.rows.push_back({in_one_line(arm.name), std::to_string(summary.count), mean,
-                            d.seeds > 0 ? fixed(d.mean, decimals, true) : "", interval_text(d.interval, decimals),
+      table.rows.push_back({in_one_line(arm.name), std::to_string(summary.count), to_text(summary, decimals),
+                            d.seeds > 0 ? fixed(d.mean, decimals, true) : "", to_text(d.interval, decimals),
                             d.p_holm ? p_text(*d.p_holm) : ""});
     }
     std::vector<NamedFloor> floors;
@@ -217,7 +207,7 @@ Table run_table(const StudyReport& report) {
                          {"time", numeric},
                          {"FLOPs", numeric},
                          {"folder", ColumnKind::code}}};
-  const auto count = [](int64_t n) { return n > 0 ? thousands(static_cast<uint64_t>(n)) : ""; };
+  const auto count = [](double n) { return n > 0 ? thousands(static_cast<uint64_t>(n)) : ""; };
   for (const auto& arm : report.arms)
     for (const auto& run : report.runs) {
       const auto& result = run.result;
@@ -324,30 +314,16 @@ std::vector<std::string> methods_of(const StudyReport& report) {
   if (!report.declaration.empty())
     sentences.push_back(
         concat("Metric, margin, baseline, seeds, budget and arms as declared: XXH3 ", report.declaration, "."));
-  for (const auto& made_by : distinct(report, [](const ReportedRun& run) { return run.made_by; }))
+  for (const auto& made_by : distinct(report, [](const ReportedRun& run) { return run.provenance.made_by; }))
     sentences.push_back(concat("Runs were made by ", in_one_line(made_by), "."));
   sentences.push_back(concat("This report was made by cloze ", CLOZE_VERSION, "."));
   return sentences;
 }
 
-RunUsage usage_of(const RunResult& run) {
-  return {.steps = static_cast<double>(run.step),
-          .tokens = static_cast<double>(run.tokens),
-          .predicted_tokens = static_cast<double>(run.predicted_tokens),
-          .words = run.words,
-          .epochs = run.epochs,
-          .seconds = run.seconds,
-          .flops = run.flops};
-}
-
-RunUsage mean_usage(const ArmReport& arm) {
-  RunUsage mean;
-  for (const auto field : {&RunUsage::steps, &RunUsage::tokens, &RunUsage::predicted_tokens, &RunUsage::words,
-                           &RunUsage::epochs, &RunUsage::seconds, &RunUsage::flops}) {
-    for (const auto& run : arm.runs) mean.*field += usage_of(run).*field;
-    mean.*field /= static_cast<double>(arm.runs.size());
-  }
-  return mean;
+Usage mean_usage(const ArmReport& arm) {
+  Usage sum;
+  for (const auto& run : arm.runs) sum += run;
+  return sum / static_cast<double>(arm.runs.size());
 }
 
 Table usage_table(const StudyReport& report) {
@@ -359,7 +335,7 @@ Table usage_table(const StudyReport& report) {
     const auto used = mean_usage(arm);
     auto& row =
         table.rows.emplace_back(std::vector{in_one_line(arm.name), used.seconds > 0 ? duration(used.seconds) : ""});
-    for (const double value : {used.flops, used.tokens, used.steps, used.predicted_tokens, used.words, used.epochs})
+    for (const double value : {used.flops, used.tokens, used.step, used.predicted_tokens, used.words, used.epochs})
       row.push_back(value > 0 ? with_prefix(value) : "");
   }
   drop_empty_columns(table);

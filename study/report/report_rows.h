@@ -6,41 +6,16 @@
 #include <utility>
 #include <vector>
 
+#include "core/report/table.h"
 #include "study/report/report.h"
 #include "study/search/stages.h"
 
 namespace cloze {
 
-/// Throws DataError where the finished runs differ in held-out text, tokenizer, form of the evaluation or budget.
-void check_comparable(const StudyReport& report);
-
-/// What a report says of a run that is not done.
-std::string note_on(const ReportedRun& run);
-
-/// Notes the arms of runs that were changed, and what made the runs where that is not one program and processor.
-void note_makers(StudyReport& report);
-
-/// Notes the arms that have not come to rest: the verdict of a longer budget may be another.
-void note_movement(StudyReport& report);
-/// Names the differences that are over fewer seeds than the means beside them.
-void note_seeds(StudyReport& report);
-/// Notes that the held-out losses are of few documents, or of one.
-void note_documents(StudyReport& report);
 /// What the deciding interval of a difference is computed from, with it and its p.
 nlohmann::json parts_json(const Difference& difference);
 /// `a 4 of 10, b 1 of 10`: the arms that have lost runs; empty where none has.
 std::string failed_words(const StudyReport& report);
-
-/// The curves of the finished runs of an arm, by seed.
-using Curves = std::map<int64_t, std::vector<CurvePoint>>;
-Curves curves_of(const StudyReport& report, const std::string& arm);
-
-/// Mean and spread at the evaluations that all runs have.
-ArmCurve mean_curve(const Curves& curves);
-
-/// Differences of pairs of runs at the evaluations that both arms have.
-DifferenceCurve difference_curve(const ArmReport& arm, const Curves& of_arm, const Curves& of_baseline,
-                                 const ComparisonRules& rules);
 
 /// The figures, in the units of `evaluate`, of the suites that runs of every arm answered (evaluation.suites), of each
 /// arm with its paired difference to the baseline; p is corrected by Holm over all differences of the table. None where
@@ -115,12 +90,8 @@ Table run_table(const StudyReport& report);
 /// What the arms differ in.
 Table key_table(const StudyReport& report);
 
-/// What a run used up, or the mean of runs.
-struct RunUsage {
-  double steps = 0, tokens = 0, predicted_tokens = 0, words = 0, epochs = 0, seconds = 0, flops = 0;
-};
-RunUsage usage_of(const RunResult& run);
-RunUsage mean_usage(const ArmReport& arm);
+/// What a run of an arm used up in the mean.
+Usage mean_usage(const ArmReport& arm);
 
 /// What the finished runs of each arm used up in the mean, in the currencies that the runs logged; without rows where
 /// they logged none.
@@ -133,5 +104,31 @@ std::string difference_figure(const StudyReport& report);
 std::string curve_figure(const StudyReport& report);
 /// The value of each run, a row for each arm.
 std::string value_figure(const StudyReport& report);
+
+/// One trial at the end of the last rung that it reached.
+struct Trial {
+  std::string name;
+  KeyValues keys{};
+  size_t rung = 0;
+  double loss = 0;           ///< of the metric, mean over its seeds
+  Usage used{};              ///< by one run, from its start
+  bool on_frontier = false;  ///< no other trial is better at the same cost or less
+};
+
+/// All trials with a result, the best of the last rung first.
+std::vector<Trial> read_trials(const Stages& stages);
+
+/// Marks the trials that no other beats in loss at the same FLOPs or less (tokens, where FLOPs are not known).
+/// `by`: the metric.
+void mark_frontier(std::vector<Trial>& trials, const StudyMetric& by = {});
+
+/// Loss against FLOPs (tokens, where FLOPs are not known), a part of a page: a dot for each trial, a line through those
+/// on the frontier.
+std::string frontier_chart(const std::vector<Trial>& trials, const StudyMetric& by = {});
+
+/// The trials with that picture.
+Table search_table(const std::vector<Trial>& trials, const StudyMetric& by);
+/// What a reader of the table has to know: waiting rungs, failed runs, and what choosing by the loss does to it.
+std::vector<std::string> search_notes(const Stages& stages, const std::vector<Trial>& trials);
 
 }  // namespace cloze

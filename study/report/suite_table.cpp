@@ -4,127 +4,54 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/file.h"
-#include "core/json.h"
 #include "core/text.h"
 #include "run/records/suite_units.h"
-#include "study/statistics/metric.h"
+#include "study/measures/pairs.h"
 
 namespace cloze {
 
 namespace {
 
-namespace fs = std::filesystem;
-using nlohmann::json;
+/// The values of a figure by arm, `blimp accuracy %`, and those by figure.
+using FigureValues = std::map<std::string, std::map<int64_t, MetricValue>>;
+using SuiteFigures = std::map<std::string, FigureValues>;
 
-constexpr uint64_t max_summary = uint64_t{64} << 20;
-
-/// A figure of a run.
-struct AnsweredFigure {
-  double value = 0;
-  SuiteMetric metric{};
-  std::string run{};  ///< its folder
-};
-using AnswersBySeed = std::map<int64_t, AnsweredFigure>;
-/// Of one figure, `blimp accuracy %`: arm -> seed -> value.
-using Values = std::map<std::string, AnswersBySeed>;
+/// The items of a figure; none where a run of an earlier version lacks their sums.
+ExampleLosses items_of(const SuiteMetric& metric, const std::string& folder) {
+  try {
+    return value_of(metric, folder, "").examples;
+  } catch (const DataError&) {
+    return {};
+  }
+}
 
 /// Adds the suites of a run's summary.json.
-void add_answers(const RunResult& run, std::map<std::string, Values>& figures) {
-  const auto path = run.folder + "/summary.json";
-  if (!fs::exists(path)) return;
-  const auto summary = parse_json(read_text(path, max_summary));
-  require<DataError>(summary.is_object(), path, ": is damaged; resume the run, which writes it again");
+void add_answers(const RunResult& run, SuiteFigures& figures) {
+  if (!std::filesystem::exists(run.folder + "/summary.json")) return;
+  const auto summary = read_summary(run.folder);
+  require<DataError>(summary.is_object(), run.folder,
+                     "/summary.json: is damaged; resume the run, which writes it again");
   if (!summary.contains("suites")) return;
   for (const auto& [suite, metrics] : summary["suites"].items())
     for (const auto& [metric, figure] : metrics.items())
       if (figure.is_object() && figure.contains("value") && figure["value"].is_number())
         figures[suite + " " + metric_words(metric)][run.arm][run.seed] = {
             .value = in_unit(figure["value"].get<double>(), metric),
-            .metric = {.suite = suite, .figure = metric},
-            .run = run.folder};
+            .examples = items_of({.suite = suite, .figure = metric}, run.folder)};
 }
 
-/// The answers of an arm and the baseline for the seeds that both have.
-std::pair<AnswersBySeed, AnswersBySeed> paired(const AnswersBySeed& arm, const AnswersBySeed& baseline) {
-  std::pair<AnswersBySeed, AnswersBySeed> answers;
-  for (const auto& [seed, figure] : arm) {
-    const auto found = baseline.find(seed);
-    if (found == baseline.end()) continue;
-    answers.first.emplace(seed, figure);
-    answers.second.emplace(*found);
-  }
-  return answers;
-}
-
-/// The values of an arm, by seed.
-std::vector<double> values_in(const AnswersBySeed& by_seed) {
-  std::vector<double> values;
-  for (const auto& [seed, figure] : by_seed) values.push_back(figure.value);
-  return values;
-}
-
-/// What the items of a suite add to the error of a difference; none where a run of an earlier version lacks its sums.
-ExampleError error_of_items(const AnswersBySeed& arm, const AnswersBySeed& baseline) {
-  if (arm.size() < 2) return {};
-  try {
-    std::vector<ExampleLosses> own, others;
-    std::vector<const ExampleLosses*> own_at, others_at;
-    for (const auto& [seed, figure] : arm) own.push_back(value_of(figure.metric, figure.run, "").examples);
-    for (const auto& [seed, figure] : baseline) others.push_back(value_of(figure.metric, figure.run, "").examples);
-    for (size_t i = 0; i < own.size(); ++i) {
-      own_at.push_back(&own[i]);
-      others_at.push_back(&others[i]);
-    }
-    return example_error(own_at, others_at);
-  } catch (const DataError&) {
-    return {};
-  }
-}
-
-/// A row of the table, and the difference that it shows.
-struct Compared {
-  std::vector<std::string> cells{};
-  std::optional<Difference> difference{};
-};
-
-Compared compared(const std::string& figure, const ArmReport& arm, const Values& values, const std::string& baseline,
-                  const ComparisonRules& rules) {
-  const auto& of_arm = values.at(arm.name);
-  const auto summary = summarize(values_in(of_arm));
-  Compared row{.cells = {figure, arm.name, std::to_string(summary.count), digits(summary.mean, 4),
-                         summary.count > 1 ? digits(summary.sd, 2) : "", "", "", ""}};
-  if (arm.name == baseline || !arm.other_budget.empty() || !values.contains(baseline)) return row;
-  const auto [own, baselines] = paired(of_arm, values.at(baseline));
-  if (own.empty()) return row;
-  row.difference = paired_t_test(values_in(own), values_in(baselines), rules);
-  auto& difference = *row.difference;
-  row.cells[5] = digits(difference.mean, 3);
-  if (difference.seeds < 2) return row;
-  difference.examples = error_of_items(own, baselines);
-  const auto error = error_of(difference);
-  const double reach = error.reach(1 - rules.confidence);
-  difference.p = error.p(difference.mean);
-  row.cells[6] = "[" + digits(difference.mean - reach, 3) + ", " + digits(difference.mean + reach, 3) + "]";
-  return row;
-}
-
-void correct(std::vector<Compared>& rows) {
-  std::vector<double> p;
-  for (const auto& row : rows)
-    if (row.difference && row.difference->p) p.push_back(*row.difference->p);
-  const auto corrected = holm(p);
-  size_t next = 0;
-  for (auto& row : rows)
-    if (row.difference && row.difference->p) row.cells[7] = digits(corrected[next++], 2);
-}
-
-/// The figures of all runs.
-std::map<std::string, Values> answers_of(const StudyReport& report) {
-  std::map<std::string, Values> figures;
+SuiteFigures answers_of(const StudyReport& report) {
+  SuiteFigures figures;
   for (const auto& arm : report.arms)
     for (const auto& run : arm.runs) add_answers(run, figures);
   return figures;
+}
+
+ArmValues values_of(const FigureValues& figure, const std::string& arm) {
+  ArmValues values;
+  if (const auto of_arm = figure.find(arm); of_arm != figure.end())
+    for (const auto& [seed, value] : of_arm->second) values.push_back({seed, &value});
+  return values;
 }
 
 }  // namespace
@@ -134,8 +61,7 @@ void add_suite_columns(Table& table, const StudyReport& report) {
   for (const auto& [figure, values] : answers_of(report)) {
     table.header.emplace_back(figure, ColumnKind::number, ++rank);
     for (auto& row : table.rows) {
-      const auto of_arm = values.find(row.front());
-      const auto summary = of_arm == values.end() ? Summary{} : summarize(values_in(of_arm->second));
+      const auto summary = summarize(values_of(values, row.front()));
       auto cell = summary.count > 0 ? digits(summary.mean, 4) : "";
       if (summary.count > 1) cell += " ± " + digits(summary.sd, 2);
       row.push_back(std::move(cell));
@@ -146,11 +72,6 @@ void add_suite_columns(Table& table, const StudyReport& report) {
 std::optional<Table> suite_table(const StudyReport& report) {
   const auto figures = answers_of(report);
   if (figures.empty()) return {};
-  std::vector<Compared> rows;
-  for (const auto& [figure, values] : figures)
-    for (const auto& arm : report.arms)
-      if (values.contains(arm.name)) rows.push_back(compared(figure, arm, values, report.baseline, report.rules));
-  correct(rows);
   constexpr auto number = ColumnKind::number;
   Table table{.title = "Evaluation suites",
               .header = {"suite",
@@ -159,9 +80,29 @@ std::optional<Table> suite_table(const StudyReport& report) {
                          {"mean", number},
                          {"sd", number},
                          {"difference", number},
-                         {concat(shortest(100 * report.rules.confidence), " % interval"), number},
+                         {interval_head(report), number},
                          {"p (Holm)", number}}};
-  for (auto& row : rows) table.rows.push_back(std::move(row.cells));
+  std::vector<Difference> differences;
+  for (const auto& [figure, values] : figures)
+    for (const auto& arm : report.arms) {
+      const auto own = values_of(values, arm.name);
+      if (own.empty()) continue;
+      const auto summary = summarize(own);
+      const bool is_compared = arm.name != report.baseline && arm.other_budget.empty();
+      const Pairs pairs(own, is_compared ? values_of(values, report.baseline) : ArmValues{});
+      const auto& d = differences.emplace_back(pairs.count() > 0 ? pairs.test(report.rules) : Difference{});
+      auto& row = table.rows.emplace_back(std::vector<std::string>{
+          figure, arm.name, std::to_string(summary.count), digits(summary.mean, 4),
+          summary.count > 1 ? digits(summary.sd, 2) : "", d.seeds > 0 ? digits(d.mean, 3) : "", "", ""});
+      if (d.seeds < 2) continue;
+      const auto interval = deciding_interval(d, {.confidence = report.rules.confidence});
+      row[6] = "[" + digits(interval.low, 3) + ", " + digits(interval.high, 3) + "]";
+    }
+  std::vector<Difference*> tested;
+  for (auto& difference : differences) tested.push_back(&difference);
+  correct(tested);
+  for (size_t i = 0; i < differences.size(); ++i)
+    if (differences[i].p_holm) table.rows[i][7] = digits(*differences[i].p_holm, 2);
   return table;
 }
 

@@ -1,4 +1,4 @@
-#include "study/report/task_floors.h"
+#include "study/report/task_report.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -9,7 +9,6 @@
 #include "core/file.h"
 #include "core/fingerprint.h"
 #include "core/json.h"
-#include "core/log.h"
 #include "run/run_files.h"
 #include "study/execution/runs.h"
 #include "tasks/figures/task_metric.h"
@@ -94,7 +93,7 @@ const std::optional<TaskFloors::Rows>& TaskFloors::rows_of(const std::string& ta
     return one.finetuning.task == task && status_of(tasks_, one).state == RunState::done;
   });
   if (run == tasks_.runs.end()) return known->second;
-  const auto folder = run_path(tasks_, *run) + "/" + task_folder;
+  const auto folder = run->folder + "/" + task_folder;
   known->second = Rows{.folder = folder, .prepared = open_prepared_task(folder)};
   return known->second;
 }

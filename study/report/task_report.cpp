@@ -10,14 +10,14 @@
 
 #include "core/contains.h"
 #include "core/error.h"
-#include "core/log.h"
 #include "core/text.h"
 #include "run/run_files.h"
 #include "study/execution/runs.h"
-#include "study/plan/task_plan.h"
+#include "study/measures/pairs.h"
+#include "study/measures/task_value.h"
 #include "study/report/report_rows.h"
 #include "study/search/stages.h"
-#include "study/statistics/task_value.h"
+#include "study/search/task_plan.h"
 #include "tasks/figures/task_metric.h"
 
 namespace cloze {
@@ -65,9 +65,7 @@ std::string cell_of(const ArmOnTask& one) {
   for (const auto& of_run : one.values) values.push_back(mean_of(of_run));
   const auto summary = summarize(values.size() == 1 ? one.values.front() : values);
   const auto decimals = is_error(one.figure) ? 4 : 2;
-  const bool is_defined = std::isfinite(summary.mean);
-  auto text = is_defined ? fixed(summary.mean, decimals) : "undefined";
-  if (summary.count > 1 && is_defined) text += " ± " + fixed(summary.sd, decimals);
+  const auto text = std::isfinite(summary.mean) ? to_text(summary, decimals) : "undefined";
   return one.unlearned > 0 ? text + " *" : text;
 }
 
@@ -123,13 +121,6 @@ std::string sd_cell(double sd, const std::string& figure) {
 std::string arm_of(const PlannedRun& run) { return run.finetuning.arm; }
 
 }  // namespace
-
-std::string change_of(const std::string& folder, const std::vector<std::string>& networks) {
-  ReportedRun run;
-  for (const auto& network : networks) read_provenance(network, run);
-  read_provenance(folder, run);
-  return run.changed;
-}
 
 double ArmOnTask::mean() const {
   std::vector<double> means;
@@ -196,7 +187,7 @@ std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks) {
   for (const auto& run : tasks.runs) {
     const auto& job = run.finetuning;
     const bool is_done = status_of(tasks, run).state == RunState::done;
-    const auto changed = is_done ? change_of(run_path(tasks, run), job.networks) : "";
+    const auto changed = is_done ? read_provenance(run.folder, run.inputs).changed : "";
     const auto arm = names.of(arm_of(run), changed);
     const auto is_same = [&](const ArmOnTask& one) {
       return one.arm == arm && one.task == job.task && one.changed == changed;
@@ -204,7 +195,7 @@ std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks) {
     auto at = std::ranges::find_if(arms, is_same);
     if (at == arms.end()) at = arms.insert(arms.end(), ArmOnTask{.arm = arm, .task = job.task, .changed = changed});
     if (!is_done) continue;
-    const auto outcome = outcome_of(run_path(tasks, run));
+    const auto outcome = outcome_of(run.folder);
     at->figure = outcome.figure;
     at->items = is_error(outcome.figure) ? 0 : outcome.items;
     at->unlearned += !outcome.learned;
@@ -271,26 +262,23 @@ using BySeed = std::map<int64_t, MetricValue>;
 std::map<std::string, std::map<std::string, BySeed>> values_by_task(const Plan& tasks) {
   std::map<std::string, std::map<std::string, BySeed>> seeds;  // of task, arm
   for (const auto& run : tasks.runs)
-    if (status_of(tasks, run).state == RunState::done && change_of(run_path(tasks, run)).empty())
-      seeds[run.finetuning.task][arm_of(run)][run.finetuning.seed] = value_of_finetunings({run_path(tasks, run)}, "");
+    if (status_of(tasks, run).state == RunState::done && read_provenance(run.folder).changed.empty())
+      seeds[run.finetuning.task][arm_of(run)][run.finetuning.seed] = value_of_finetunings({run.folder}, "");
   return seeds;
 }
 
-Difference difference_between(const BySeed& arm, const BySeed& baseline, const ComparisonRules& rules) {
-  std::vector<double> values, others;
-  std::vector<const ExampleLosses*> items, other_items;
+/// The finite ones. Throws DataError for values of other items than those of the baseline.
+ArmValues finite_values(const BySeed& arm, const BySeed& baseline) {
+  ArmValues values;
   for (const auto& [seed, value] : arm) {
     const auto other = baseline.find(seed);
-    if (other == baseline.end() || !std::isfinite(value.value - other->second.value)) continue;
-    require<DataError>(value.text == other->second.text, "runs were judged on different items of ", value.measured,
+    if (!std::isfinite(value.value) || (other != baseline.end() && !std::isfinite(other->second.value))) continue;
+    require<DataError>(other == baseline.end() || value.text == other->second.text,
+                       "runs were judged on different items of ", value.measured,
                        "; make them again with one task file");
-    values.push_back(value.value);
-    others.push_back(other->second.value);
-    items.push_back(&value.examples);
-    other_items.push_back(&other->second.examples);
+    values.push_back({seed, &value});
   }
-  if (values.empty()) return {};
-  return compare_seeds(values, others, rules, values.size() > 1 ? example_error(items, other_items) : ExampleError{});
+  return values;
 }
 
 }  // namespace
@@ -324,18 +312,19 @@ std::vector<RunsOnTask> differences_of_runs(const Plan& tasks) {
   if (arms.size() < 2) return all;
   const auto names = task_names(tasks);
   auto values = values_by_task(tasks);
-  std::vector<Difference> differences;
   for (const auto& task : names)
     for (size_t i = 1; i < arms.size(); ++i) {
       auto& of_task = values[task];
       const auto& first = of_task[arms.front()];
       const bool is_of_error = !first.empty() && is_error(first.begin()->second.measured.substr(task.size() + 1));
       const auto rules = rules_of(names.size() * (arms.size() - 1), is_of_error);
-      differences.push_back(difference_between(of_task[arms[i]], first, rules));
-      all.push_back({.task = task, .run = arms[i], .is_of_error = is_of_error});
+      const auto& own = of_task[arms[i]];
+      const Pairs pairs(finite_values(own, first), finite_values(first, own));
+      all.push_back({task, arms[i], is_of_error, pairs.compare(rules)});
     }
+  std::vector<Difference*> differences;
+  for (auto& one : all) differences.push_back(&one.difference);
   correct(differences);
-  for (size_t i = 0; i < all.size(); ++i) all[i].difference = std::move(differences[i]);
   return all;
 }
 
@@ -347,11 +336,8 @@ Table difference_table(const std::vector<RunsOnTask>& differences, const std::st
     const int decimals = is_of_error ? 4 : 2;
     const auto rules = rules_of(differences.size(), is_of_error);
     const auto words = one.seeds == 0 ? "no finished pair" : verdict_words(one, rules, is_of_error ? "" : "points");
-    table.rows.push_back({task, run, one.seeds > 0 ? fixed(one.mean, decimals, true) : "", "",
-                          one.p_holm ? significant(*one.p_holm, 2) : "", words});
-    if (const auto& interval = one.interval)
-      table.rows.back()[3] =
-          concat("[", fixed(interval->low, decimals, true), ", ", fixed(interval->high, decimals, true), "]");
+    table.rows.push_back({task, run, one.seeds > 0 ? fixed(one.mean, decimals, true) : "",
+                          to_text(one.interval, decimals), one.p_holm ? significant(*one.p_holm, 2) : "", words});
   }
   return table;
 }
@@ -389,7 +375,7 @@ std::string test_parts(const Plan& tasks) {
       return run.finetuning.task == task && status_of(tasks, run).state == RunState::done;
     });
     if (done == tasks.runs.end()) continue;
-    const auto items = read_prepared_part(run_path(tasks, *done) + "/" + task_folder, "test").items.size();
+    const auto items = read_prepared_part(done->folder + "/" + task_folder, "test").items.size();
     parts.push_back(concat(task, " of ", thousands(items), " items"));
   }
   return parts.empty() ? "" : "test parts: " + listed(parts);
@@ -423,7 +409,7 @@ std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTa
         "these and what the items of the test parts leave open");
   for (const auto& run : tasks.runs)
     if (const auto status = status_of(tasks, run); failed_by_itself(status) && !status.is_of_failed_source)
-      notes.push_back(concat("fine-tuning ", run.arm, "/", run.seed, " failed: ", status.message));
+      notes.push_back(concat("fine-tuning ", run.name(), " failed: ", status.message));
   if (const auto left = unsettled_words(tasks); !left.empty()) notes.push_back("tasks: " + left);
   return notes;
 }

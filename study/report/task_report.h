@@ -1,12 +1,15 @@
 #pragma once
 // Fine-tunings in reports: values by task, their spread, ranks of arms, runs that did not learn.
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/report/table.h"
 #include "study/plan/plan.h"
-#include "study/report/task_floors.h"
 #include "study/statistics/statistics.h"
+#include "tasks/figures/floors.h"
+#include "tasks/rows/prepared_task.h"
 
 namespace cloze {
 
@@ -30,10 +33,6 @@ struct SplitSpread {
   double of_runs = 0, of_finetunings = 0;
 };
 SplitSpread split_spread(const std::vector<std::vector<double>>& values);
-
-/// `changed at step 40 with ...`, where a run was changed on its way, or before it one of those whose networks it goes
-/// on from; empty: none was.
-std::string change_of(const std::string& folder, const std::vector<std::string>& networks = {});
 
 /// Of a plan of fine-tunings, arm by arm and task by task. Throws DataError as outcome_of.
 std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks);
@@ -71,6 +70,36 @@ std::string finetuning_words(const Plan& tasks);
 
 /// What a reader has to know of a plan of fine-tunings: recipes, and runs that did not learn or did not end.
 std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTask>& arms);
+
+/// What the words of a task's training part tell of its test part by a figure; none where its kind has no such floor.
+/// Throws DataError as read_prepared_part.
+///
+/// folder  of the prepared rows
+std::optional<NamedFloor> floor_of_words(const std::string& folder, const std::string& figure);
+
+/// The floors of the tasks of a plan of fine-tunings.
+class TaskFloors {
+ public:
+  explicit TaskFloors(const Plan& tasks);
+  /// That of a task by a figure; none without a finished fine-tuning, and where its kind has no such floor. Throws
+  /// DataError as read_prepared_part.
+  std::optional<NamedFloor> find(const std::string& task, const std::string& figure, Floor floor);
+
+ private:
+  /// The rows of a finished fine-tuning.
+  struct Rows {
+    std::string folder{};
+    PreparedTask prepared{};
+  };
+  const std::optional<Rows>& rows_of(const std::string& task);
+  std::optional<double> of_words(const Rows& rows, const std::string& figure);
+  void keep() const;
+
+  const Plan& tasks_;
+  std::string path_;
+  std::map<std::string, std::optional<Rows>> rows_{};        ///< by task
+  std::map<std::string, std::optional<double>> of_words_{};  ///< by what they are of
+};
 
 /// Adds rows to the rank_table of these arms, with values of the same items: one of what the test part of each task has
 /// most, and, where a task is a classification, one of a logistic regression on its words (tasks/figures/floors.h),

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <set>
 
 #include "core/contains.h"
-#include "core/log.h"
 #include "core/random.h"
 #include "core/text.h"
 #include "study/plan/plan.h"
@@ -15,8 +13,6 @@
 namespace cloze {
 
 namespace {
-
-using Keys = std::vector<std::pair<std::string, ConfigNode>>;
 
 std::string trial_name(size_t number, int64_t trials) {
   auto digits = std::to_string(number + 1);
@@ -112,14 +108,9 @@ std::vector<double> losses_of(const Plan& rung) {
   std::vector<double> losses;
   for (const auto& arm : rung.arms) {
     std::vector<double> values;
-    bool complete = true;
-    for (const auto& run : rung.runs) {
-      if (run.arm != arm.name) continue;
-      const auto result = finished_result(rung, run);
-      if (result) values.push_back(result->value);
-      complete = complete && result;
-    }
-    losses.push_back(complete ? summarize(values).mean : std::numeric_limits<double>::quiet_NaN());
+    for (const auto& result : finished_results(rung, arm.name)) values.push_back(result.value);
+    const bool is_complete = values.size() == rung.seeds.size();
+    losses.push_back(is_complete ? summarize(values).mean : std::numeric_limits<double>::quiet_NaN());
   }
   return losses;
 }
@@ -139,34 +130,25 @@ std::vector<Arm> survivors(const Plan& rung, int64_t count) {
   return best;
 }
 
-/// Tokens of a held-out sequence that every trial can read.
-int64_t shared_length(const std::vector<PlannedRun>& drawn) {
-  int64_t length = drawn.front().config.data.max_seq_length;
-  for (const auto& run : drawn) length = std::min(length, run.config.data.max_seq_length);
-  return length;
-}
-
-/// The plan of one rung. `length`: of held-out sequences, the same in every rung.
-Plan rung_plan(const StudyConfig& study, const std::string& file, const std::string& folder, std::vector<Arm> trials,
-               const Rung& rung, int64_t length) {
-  auto each = study;
-  each.budget = scaled(study.budget, rung.used);
-  require<ConfigError>(each.budget.limited(), file, ": the budget over ", study.trials,
-                       " trials is not one step for each run of the first rung; raise it, or draw fewer trials");
-  auto plan = plan_of(each, file, folder, std::move(trials), seeds_of(study.seeds), length);
-  for (const auto& run : plan.runs)
-    check_budget(run.config, concat(file, ": the budget over ", study.trials, " trials"));
+/// The plan of one rung. `length`: of held-out sequences.
+Plan rung_plan(Plan plan, const std::vector<Arm>& trials, const Rung& rung, int64_t length) {
+  const auto total = concat(plan.file, ": the budget over ", plan.study.trials, " trials");
+  plan.study.budget = scaled(plan.study.budget, rung.used);
+  require<ConfigError>(plan.study.budget.limited(), total,
+                       " is not one step for each run of the first rung; raise it, or draw fewer trials");
+  plan.arms = trials;
+  plan.part = HeldOutPart::development;
+  plan = plan_of(std::move(plan), length);
+  for (const auto& run : plan.runs) check_budget(run.config, total);
   return plan;
 }
 
 /// Makes the runs of a rung go on from those of the one before.
 void continue_from(Plan& rung, const Plan& before) {
   for (auto& run : rung.runs) {
-    const auto source = std::find_if(before.runs.begin(), before.runs.end(), [&](const PlannedRun& other) {
-      return other.arm == run.arm && other.seed == run.seed;
-    });
-    run.source = run_path(before, *source);
-    run.continues = true;
+    const auto source = std::ranges::find(before.runs, run.name(), &PlannedRun::name);
+    run.kind = RunKind::continued;
+    run.inputs = {source->folder};
   }
 }
 
@@ -199,8 +181,8 @@ std::vector<Rung> rungs_of(int64_t trials, int64_t halving, int64_t seeds, bool 
   return rungs;
 }
 
-Keys draw_trial(const AnyKeys& space, uint64_t seed, uint64_t draw) {
-  Keys keys;
+KeyValues draw_trial(const AnyKeys& space, uint64_t seed, uint64_t draw) {
+  KeyValues keys;
   for (const auto& [key, of] : space.items) {
     auto value = draw_value(key, of, Rng(seed).stream("space " + key, 0, draw));
     value.key_where = of.key_where;
@@ -212,34 +194,35 @@ Keys draw_trial(const AnyKeys& space, uint64_t seed, uint64_t draw) {
 Stages search_stages(const StudyConfig& study, const std::string& file, const std::string& folder) {
   check_search(study, file);
   auto trials = draw_trials(study);
-  const auto seeds = static_cast<int64_t>(seeds_of(study.seeds).size());
-  const auto whole = plan_of(study, file, folder, trials, seeds_of(study.seeds));
+  const auto seeds = seeds_of(study.seeds);
+  const auto whole =
+      plan_of({.file = file, .root = folder, .folder = folder, .study = study, .arms = trials, .seeds = seeds});
   const auto& drawn = whole.runs;
-  const bool continued = study.probe_head.share == 0 && std::all_of(drawn.begin(), drawn.end(), [](const auto& run) {
-                           return can_continue(run.config);
-                         });
-  const auto rungs = rungs_of(study.trials, study.halving, seeds, continued);
+  const bool continued = study.probe_head.share == 0 && std::ranges::all_of(drawn, can_continue, &PlannedRun::config);
+  const auto length_of = [](const PlannedRun& run) { return run.config.data.max_seq_length; };
+  const auto length = length_of(std::ranges::min(drawn, {}, length_of));  // of held-out sequences, in every rung
+  const auto rungs = rungs_of(study.trials, study.halving, std::ssize(seeds), continued);
   Stages stages;
   std::optional<Plan> before;
   for (size_t i = 0; i < rungs.size(); ++i) {
-    const auto of_rung = rungs.size() > 1 ? concat(folder, "/rung-", i + 1) : folder;
-    const auto stage = rungs.size() > 1 ? concat("rung ", i + 1, " of ", rungs.size()) : std::string("trials");
     const bool settled = before && is_settled(*before);
     if (settled) trials = survivors(*before, rungs[i].trials);
     const bool decided = i == 0 || (settled && !trials.empty());
-    Plan plan{.file = file, .folder = of_rung, .study = study, .seeds = seeds_of(study.seeds)};
+    Plan plan{.file = file,
+              .root = folder,
+              .folder = rungs.size() > 1 ? concat(folder, "/rung-", i + 1) : folder,
+              .stage = rungs.size() > 1 ? concat("rung ", i + 1, " of ", rungs.size()) : std::string("trials"),
+              .study = study,
+              .seeds = seeds,
+              .compares = false};
     if (decided) {
-      plan = rung_plan(study, file, of_rung, trials, rungs[i], shared_length(drawn));
+      plan = rung_plan(std::move(plan), trials, rungs[i], length);
       if (i > 0 && continued) continue_from(plan, *before);
     } else {
-      plan.waits_for =
-          settled ? new_try(concat("a trial of rung ", i), *before, before->runs.front()) : concat("rung ", i);
+      plan.waits_for = settled ? new_try(concat("a trial of rung ", i), before->runs.front()) : concat("rung ", i);
       plan.study.trials = rungs[i].trials;
       plan.metric = whole.metric;
     }
-    plan.stage = stage;
-    if (decided) develop(plan);
-    plan.compares = false;
     stages.rungs.push_back(add_stage(stages, plan));
     before = decided ? std::optional(stages.plans[stages.rungs.back()]) : std::nullopt;
   }

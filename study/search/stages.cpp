@@ -8,15 +8,12 @@
 
 #include "core/interrupt.h"
 #include "core/log.h"
-#include "run/config/evaluation_protocol.h"
-#include "core/fingerprint.h"
 #include "core/spelling.h"
+#include "run/config/evaluation_protocol.h"
 #include "study/execution/runs.h"
 #include "study/search/search.h"
-#include "study/plan/task_plan.h"
-#include "study/search/task_tuning.h"
+#include "study/search/task_plan.h"
 #include "study/search/tuning.h"
-#include "study/search/variance.h"
 
 namespace cloze {
 
@@ -26,10 +23,9 @@ namespace {
 PlannedRun probe_of(const Plan& trained, const PlannedRun& run) {
   const auto& study = trained.study;
   auto probe = run;
-  probe.source = run_path(trained, run);
-  probe.earlier = {probe.source};
-  probe.continues = false;
-  probe.trained = run.config;
+  probe.kind = RunKind::probe;
+  probe.inputs = {run.folder};
+  probe.folder = trained.folder + "/probe" + run.folder.substr(trained.folder.size());
   auto& config = probe.config;
   config.init = {.from = {}, .probe = true};
   config.objectives = row_objectives(parse_objective(study.metric.objective));
@@ -40,7 +36,7 @@ PlannedRun probe_of(const Plan& trained, const PlannedRun& run) {
   const double fraction = study.probe_head.share;
   config.train.budget = scaled(run.config.train.budget, fraction / (1 - fraction));
   probe.fingerprint = fingerprint_after(fingerprint_of(config), run.fingerprint);
-  config.init.from = probe.source;
+  config.init.from = run.folder;
   return probe;
 }
 
@@ -69,9 +65,8 @@ Plan probe_plan(const Plan& trained) {
 std::vector<std::string> names_in(const Plan& plan, const std::vector<std::string>& only) {
   std::vector<std::string> found;
   for (const auto& name : only)
-    if (std::any_of(plan.runs.begin(), plan.runs.end(), [&](const PlannedRun& run) {
-          return name == run.arm || name == run.arm + "/" + std::to_string(run.seed);
-        }))
+    if (std::any_of(plan.runs.begin(), plan.runs.end(),
+                    [&](const PlannedRun& run) { return name == run.arm || name == run.name(); }))
       found.push_back(name);
   return found;
 }
@@ -87,7 +82,7 @@ void check_names(const Stages& stages, const std::vector<std::string>& only) {
 
 /// Adds the fine-tunings of the runs that are compared, after the search for what they have, if there is one.
 void add_finetunings(Stages& stages) {
-  std::optional<TaskTuning> tuning;
+  std::optional<Tuning> tuning;
   std::string waits_for;
   if (!stages.compared().study.tasks.tune.items.empty()) {
     auto search = task_tuning_plan(stages.compared());
@@ -102,36 +97,36 @@ void add_finetunings(Stages& stages) {
   stages.tasks = stages.plans.size() - 1;
 }
 
+/// The arms of a study with what the search for their values has found, whose plan is added, and what they wait for.
+std::pair<std::vector<Arm>, std::string> tuned_arms(Stages& stages, const StudyConfig& study, const std::string& file,
+                                                    const std::string& folder) {
+  auto arms = arms_of(study);
+  if (study.tune.items.empty()) return {arms, ""};
+  stages.tuning = add_stage(stages, tuning_plan(study, file, folder, arms));
+  const auto tuning = read_tuning(stages.plans[*stages.tuning], arms);
+  if (!tuning || !tuning->lacks.empty()) return {arms, tuning ? tuning->lacks : "tuning"};
+  for (auto& arm : arms) arm.tuned = tuning->best_keys(arm.name);
+  return {arms, ""};
+}
+
 /// The stages of a study of arms.
 Stages stages_of_arms(const StudyConfig& study, const std::string& file, const std::string& folder) {
-  auto arms = arms_of(study);
   Stages stages;
-  std::optional<Tuning> tuning;
-  std::string waits_for;
-  if (!study.tune.items.empty()) {
-    stages.tuning = add_stage(stages, tuning_plan(study, file, folder, arms));
-    tuning = read_tuning(stages.plans[*stages.tuning], arms);
-    if (!tuning) waits_for = "tuning";
-    if (tuning && !tuning->lacks.empty()) {
-      waits_for = tuning->lacks;
-      tuning.reset();
-    }
-  }
-  for (size_t i = 0; tuning && i < arms.size(); ++i)
-    arms[i].tuned = tuning->arms[i].candidates[tuning->arms[i].best].keys;
-  auto plan = plan_of(study, file, folder, arms, seeds_of(study.seeds));
-  plan.stage = "runs";
-  if (stages.tuning) plan.part = HeldOutPart::verdict;
-  plan.waits_for = waits_for;
+  const auto [arms, waits_for] = tuned_arms(stages, study, file, folder);
+  const auto part = stages.tuning ? HeldOutPart::verdict : HeldOutPart::whole;
+  const auto plan = plan_of({.file = file,
+                             .root = folder,
+                             .folder = folder,
+                             .stage = "runs",
+                             .waits_for = waits_for,
+                             .study = study,
+                             .arms = arms,
+                             .seeds = seeds_of(study.seeds),
+                             .part = part});
   const auto split = study.split ? std::optional(split_plan(plan)) : std::nullopt;
-  stages.comparison = add_stage(stages, std::move(plan));
-  for (size_t later = 0; later < study.then.size(); ++later) {
-    auto next = later_plan(stages.plans[stages.comparison], later);
-    auto& before = stages.plans[stages.comparison];
-    before.metric = LossMetric{.name = ""};  // only runs of the last stage are measured
-    before.secondary.clear();
-    stages.comparison = add_stage(stages, std::move(next));
-  }
+  stages.comparison = add_stage(stages, plan);
+  for (size_t later = 0; later < study.then.size(); ++later)
+    stages.comparison = add_stage(stages, later_plan(stages.compared(), later));
   if (split) stages.split = add_stage(stages, *split);
   if (!study.tasks.files.empty()) add_finetunings(stages);
   return stages;
@@ -193,9 +188,14 @@ void answer_waiting(const Stages& stages, size_t stage, bool whole) {
 Stages make_stages(const std::string& file, const std::string& given) {
   const auto study = read_study(file);
   const auto folder = study_folder(study, given);
-  auto stages = study.space.items.empty() ? stages_of_arms(study, file, folder) : search_stages(study, file, folder);
-  for (auto& plan : stages.plans) plan.root = folder;
-  return stages;
+  return study.space.items.empty() ? stages_of_arms(study, file, folder) : search_stages(study, file, folder);
+}
+
+const PlannedRun& Stages::input_of(const PlannedRun& run) const {
+  for (const auto& plan : plans)
+    for (const auto& one : plan.runs)
+      if (one.folder == run.source()) return one;
+  fail<Error>(run.folder, ": goes on from ", run.source(), ", which is no run of the study");
 }
 
 size_t add_stage(Stages& stages, Plan plan) {
@@ -212,16 +212,16 @@ std::string unsettled_words(const Plan& plan) {
   for (const auto& run : plan.runs) {
     const auto status = status_of(plan, run);
     if (status.state == RunState::done || failed_by_itself(status)) continue;
-    if (left++ == 0) example = concat(run.arm, "/", run.seed, " (", status.state, ")");
+    if (left++ == 0) example = concat(run.name(), " (", status.state, ")");
   }
   return left == 0 ? "" : concat(left, " of ", plan.runs.size(), " runs are not done, such as ", example);
 }
 
-std::string new_try(const std::string& what, const Plan& plan, const PlannedRun& example) {
-  const bool begun = example.source.empty() || std::filesystem::exists(log_path(plan, example));
+std::string new_try(const std::string& what, const PlannedRun& example) {
+  const bool begun = example.source().empty() || std::filesystem::exists(log_path(example));
   return concat("a new try of ", what, ", whose runs have all failed (see ",
-                begun ? log_path(plan, example) : example.source + ".log", "; try again with --only ",
-                shell_word(concat(example.arm, "/", example.seed)), ")");
+                begun ? log_path(example) : example.source() + ".log", "; try again with --only ",
+                shell_word(example.name()), ")");
 }
 
 StudyProgress run_stages(const std::string& file, const std::string& folder, const RunnerOptions& options) {
@@ -249,7 +249,5 @@ StudyProgress run_stages(const std::string& file, const std::string& folder, con
   }
   return sum_of(progress);
 }
-
-Plan make_plan(const std::string& file, const std::string& folder) { return make_stages(file, folder).compared(); }
 
 }  // namespace cloze

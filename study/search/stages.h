@@ -1,6 +1,6 @@
 #pragma once
-// The work of a study in its order. A study of arms is one plan of runs; a search comes before it in a plan of its own,
-// whose results decide the configs of what follows:
+// A study as a graph of runs, in plans in the order of its work. A study of arms is one plan of runs; a search comes
+// before it in a plan of its own, whose results decide the configs of what follows:
 //
 //   FOLDER/tuning/runs/...   every arm with every combination of the values under `tune:`
 //   FOLDER/runs/...          the runs that are compared
@@ -14,11 +14,12 @@
 //   FOLDER/rung-1/runs/...   with `space`: trials, of which the best go on to rung-2
 #include <optional>
 
+#include "core/report/table.h"
 #include "study/execution/runner.h"
 
 namespace cloze {
 
-/// The plans of a study.
+/// The graph of a study. The inputs of a run stand before it.
 struct Stages {
   std::vector<Plan> plans{};            ///< each may need those before it
   size_t comparison = 0;                ///< index of the plan that the report compares, or of the last rung of a search
@@ -28,6 +29,8 @@ struct Stages {
   std::optional<size_t> tasks{};        ///< index of the plan that fine-tunes the runs which are compared
   std::vector<size_t> rungs{};          ///< indices of the rungs of a search
   const Plan& compared() const { return plans[comparison]; }
+  /// The run of the study from which another one goes on.
+  const PlannedRun& input_of(const PlannedRun& run) const;
 };
 
 /// The stages of a study file, as far as the runs that have ended decide them. `folder` empty: studies/NAME.
@@ -46,11 +49,21 @@ bool is_settled(const Plan& plan);
 std::string unsettled_words(const Plan& plan);
 
 /// What a stage waits for whose runs have failed: `a new try of WHAT, whose runs have all failed (see its log ...)`.
-std::string new_try(const std::string& what, const Plan& plan, const PlannedRun& example);
+std::string new_try(const std::string& what, const PlannedRun& example);
 
 /// Runs the stages in their order, each as `run_study` does; a stage that waits for another is planned when that one
 /// has ended. `only` may name runs of any stage. Throws as `run_study`, and DataError where all runs have failed that
 /// could decide what follows.
 StudyProgress run_stages(const std::string& file, const std::string& folder, const RunnerOptions& options);
+
+// Which random stream the spread over seeds comes from: runs of every arm with one stream varied alone.
+
+/// The plan of runs in which one stream has the seed and all others keep the first. Its arms are arms times streams:
+/// `low, init`.
+Plan split_plan(const Plan& comparison);
+
+/// For each arm the spread with all of its streams varied, with each alone, and the root of the sum of these variances;
+/// shares are of that sum.
+Table variance_table(const Plan& comparison, const Plan& split);
 
 }  // namespace cloze

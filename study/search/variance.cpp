@@ -1,6 +1,5 @@
-#include "study/search/variance.h"
+#include "study/search/stages.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/text.h"
@@ -21,23 +20,24 @@ std::string split_name(const std::string& arm, RandomStream stream) { return con
 /// The finite values of an arm's finished runs.
 std::vector<double> values_of(const Plan& plan, const std::string& arm) {
   std::vector<double> values;
-  for (const auto& run : plan.runs)
-    if (run.arm == arm)
-      if (const auto result = finished_result(plan, run)) values.push_back(result->value);
+  for (const auto& result : finished_results(plan, arm)) values.push_back(result.value);
   return values;
 }
 
 }  // namespace
 
 Plan split_plan(const Plan& comparison) {
-  Plan plan{.file = comparison.file, .folder = comparison.folder + "/split", .study = comparison.study};
-  plan.seeds.assign(comparison.seeds.begin() + 1, comparison.seeds.end());
-  plan.stage = "split";
-  plan.metric = comparison.metric;
-  plan.secondary = comparison.secondary;
-  plan.part = comparison.part;
-  plan.compares = false;
-  plan.waits_for = comparison.waits_for;
+  Plan plan{.file = comparison.file,
+            .root = comparison.root,
+            .folder = comparison.folder + "/split",
+            .stage = "split",
+            .waits_for = comparison.waits_for,
+            .study = comparison.study,
+            .seeds = {comparison.seeds.begin() + 1, comparison.seeds.end()},
+            .compares = false,
+            .part = comparison.part,
+            .metric = comparison.metric,
+            .secondary = comparison.secondary};
   const auto streams = split_streams(plan.study);
   for (const auto& arm : comparison.arms)
     for (const auto stream : streams) {
@@ -50,8 +50,7 @@ Plan split_plan(const Plan& comparison) {
         auto run = comparison.runs[a];  // of the first seed
         run.arm = split_name(comparison.arms[a].name, stream);
         run.seed = seed;
-        const auto of_arm = run.folder.substr(0, run.folder.rfind("/seed-"));
-        run.folder = concat(of_arm, "/", stream, "/seed-", seed);
+        run.folder = concat(plan.folder, "/runs/", folder_name(comparison.arms[a].name), "/", stream, "/seed-", seed);
         run.config.train.seeds.of(stream) = seed;
         run.fingerprint = fingerprint_of(run.config);
         plan.runs.push_back(std::move(run));

@@ -1,9 +1,8 @@
 #include "study/statistics/fit.h"
 
-#include <lbfgs.h>
-
 #include <algorithm>
 #include <cmath>
+#include <lbfgs.h>
 #include <limits>
 #include <map>
 #include <optional>
@@ -227,9 +226,9 @@ Vector best_of_starts(const Problem& problem) {
 
 /// Numbers of different values, where values within 0.1 % of each other are one.
 size_t distinct(const std::vector<ScalingPoint>& points, double ScalingPoint::* field) {
-  std::set<long> found;
-  for (const auto& point : points) found.insert(std::lround(std::log(point.*field) * 1000));
-  return found.size();
+  std::set<long> values;
+  for (const auto& point : points) values.insert(std::lround(std::log(point.*field) * 1000));
+  return values.size();
 }
 
 void require_enough(const std::vector<ScalingPoint>& points) {
@@ -304,7 +303,7 @@ ScalingFit fit_scaling_law(const std::vector<ScalingPoint>& points, const FitOpt
 }
 
 std::vector<std::string> doubts(const ScalingFit& fit, const std::vector<ScalingPoint>& points) {
-  std::vector<std::string> found;
+  std::vector<std::string> reasons;
   const auto& law = fit.law;
   const auto problem = problem_of(points);
   double least = std::numeric_limits<double>::infinity(), by_size = 0, by_tokens = 0;
@@ -315,28 +314,29 @@ std::vector<std::string> doubts(const ScalingFit& fit, const std::vector<Scaling
   }
   for (const auto& point : points)
     if (!point.changed.empty())
-      found.push_back(concat(point.name, " was ", point.changed, ": its loss is not that of a run that never changed"));
+      reasons.push_back(
+          concat(point.name, " was ", point.changed, ": its loss is not that of a run that never changed"));
   const double negligible = 1e-3 * least;
   if (law.E < negligible)
-    found.push_back(concat("E is ", digits(law.E, 3),
-                           ": the points show no floor of the loss; train longer and larger "
-                           "models, or take E for unknown"));
+    reasons.push_back(concat("E is ", digits(law.E, 3),
+                             ": the points show no floor of the loss; train longer and larger "
+                             "models, or take E for unknown"));
   if (law.alpha <= 0 || by_size < negligible)
-    found.push_back("the loss does not fall with the size: A / N^alpha explains nothing; spread the sizes wider");
+    reasons.push_back("the loss does not fall with the size: A / N^alpha explains nothing; spread the sizes wider");
   if (law.beta <= 0 || by_tokens < negligible)
-    found.push_back("the loss does not fall with the tokens: B / D^beta explains nothing; spread the budgets wider");
+    reasons.push_back("the loss does not fall with the tokens: B / D^beta explains nothing; spread the budgets wider");
   const double together = correlation(problem);
   if (std::abs(together) > 0.95)
-    found.push_back(concat("sizes and tokens move together (correlation of their logarithms ", digits(together, 3),
-                           "), which does not tell the two terms apart; train each size with several token counts"));
+    reasons.push_back(concat("sizes and tokens move together (correlation of their logarithms ", digits(together, 3),
+                             "), which does not tell the two terms apart; train each size with several token counts"));
   if (!fit.resampled.empty())
     for (size_t k = 0; k < law_names.size(); ++k) {
       const auto interval = fit.interval([&](const ScalingLaw& one) { return values_of(one)[k]; });
       if (interval.high - interval.low > std::abs(values_of(law)[k]))
-        found.push_back(concat(law_names[k], " is uncertain by more than its value: ", digits(interval.low, 3), " to ",
-                               digits(interval.high, 3), "; more points would narrow it"));
+        reasons.push_back(concat(law_names[k], " is uncertain by more than its value: ", digits(interval.low, 3),
+                                 " to ", digits(interval.high, 3), "; more points would narrow it"));
     }
-  return found;
+  return reasons;
 }
 
 }  // namespace cloze

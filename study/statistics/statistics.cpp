@@ -7,7 +7,6 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <boost/math/quadrature/gauss_kronrod.hpp>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <numeric>
 
@@ -93,6 +92,17 @@ Summary summarize(const std::vector<double>& values) {
   for (const double value : values) squares += (value - summary.mean) * (value - summary.mean);
   if (values.size() > 1) summary.sd = std::sqrt(squares / (n - 1));
   return summary;
+}
+
+std::string to_text(const Summary& summary, int decimals) {
+  if (summary.count == 0) return "";
+  const auto mean = fixed(summary.mean, decimals);
+  return summary.count > 1 ? mean + " ± " + fixed(summary.sd, decimals) : mean;
+}
+
+std::string to_text(const std::optional<Interval>& interval, int decimals) {
+  if (!interval) return "";
+  return "[" + fixed(interval->low, decimals, true) + ", " + fixed(interval->high, decimals, true) + "]";
 }
 
 std::optional<Outlier> outlier(const std::vector<double>& values) {
@@ -218,34 +228,34 @@ Difference paired_t_test(const std::vector<double>& arm, const std::vector<doubl
 
 Difference compare_seeds(const std::vector<double>& arm, const std::vector<double>& baseline,
                          const ComparisonRules& rules, const ExampleError& examples) {
-  auto found = paired_t_test(arm, baseline, rules);
-  if (found.seeds < 2) return found;
-  found.examples = examples;
-  const auto error = error_of(found);
-  found.interval = deciding_interval(found, rules);
-  found.p = error.p(found.mean);
-  found.p_corrected = std::min(1.0, static_cast<double>(rules.arms) * *found.p);
-  found.verdict = verdict_of(*found.interval, rules);
-  const auto sds = sd_interval(found.sd, found.seeds, 0.8);
-  if (found.sd > 0) {
+  auto difference = paired_t_test(arm, baseline, rules);
+  if (difference.seeds < 2) return difference;
+  difference.examples = examples;
+  const auto error = error_of(difference);
+  difference.interval = deciding_interval(difference, rules);
+  difference.p = error.p(difference.mean);
+  difference.p_corrected = std::min(1.0, static_cast<double>(rules.arms) * *difference.p);
+  difference.verdict = verdict_of(*difference.interval, rules);
+  const auto sds = sd_interval(difference.sd, difference.seeds, 0.8);
+  if (difference.sd > 0) {
     // Hedges' correction of small samples, exact.
     const double freedom = error.seeds_freedom;
     const double correction =
         freedom > 1 ? std::exp(std::lgamma(freedom / 2) - std::lgamma((freedom - 1) / 2)) / std::sqrt(freedom / 2) : 0;
-    if (correction > 0) found.effect_size = correction * found.mean / found.sd;
+    if (correction > 0) difference.effect_size = correction * difference.mean / difference.sd;
     const auto detected = [&](double sd) {
-      return detectable_difference(sd, found.seeds, rules.level(), rules.power, examples);
+      return detectable_difference(sd, difference.seeds, rules.level(), rules.power, examples);
     };
-    found.detectable = detected(found.sd);
-    found.detectable_range = Interval{detected(sds.low), detected(sds.high)};
+    difference.detectable = detected(difference.sd);
+    difference.detectable_range = Interval{detected(sds.low), detected(sds.high)};
   }
   if (rules.margin > 0) {
-    found.p_equivalence = equivalence_p(found.mean, error, rules.margin);
+    difference.p_equivalence = equivalence_p(difference.mean, error, rules.margin);
     const auto needed = [&](double sd) { return seeds_for(sd, rules.margin, rules.level(), rules.power, examples); };
-    found.seeds_needed = needed(found.sd);
-    found.seeds_range = {needed(sds.low), needed(sds.high)};
+    difference.seeds_needed = needed(difference.sd);
+    difference.seeds_range = {needed(sds.low), needed(sds.high)};
   }
-  return found;
+  return difference;
 }
 
 double quantile(const std::vector<double>& sorted, double q) {
@@ -263,14 +273,14 @@ Verdict verdict_of(const Interval& interval, const ComparisonRules& rules) {
   return (interval.high < 0) != rules.higher_is_better ? Verdict::better : Verdict::worse;
 }
 
-void correct(std::vector<Difference>& differences) {
+void correct(const std::vector<Difference*>& differences) {
   std::vector<double> p;
-  for (const auto& difference : differences)
-    if (difference.p) p.push_back(*difference.p);
+  for (const auto* difference : differences)
+    if (difference->p) p.push_back(*difference->p);
   const auto corrected = holm(p);
   size_t next = 0;
-  for (auto& difference : differences)
-    if (difference.p) difference.p_holm = corrected[next++];
+  for (auto* difference : differences)
+    if (difference->p) difference->p_holm = corrected[next++];
 }
 
 std::string with_unit(double number, const std::string& unit) {
@@ -312,6 +322,89 @@ std::string verdict_words(const Difference& difference, const ComparisonRules& r
     text += difference.seeds_range.low ? concat(", for ", margin, " you need ", range_words(difference.seeds_range))
                                        : concat(", ", margin, " is out of reach");
   return text;
+}
+
+namespace {
+
+void require_same(bool is_same, const char* what, int64_t number, int64_t other, const char* remedy) {
+  require<DataError>(is_same, "runs have ", what, " of ", number, " and of ", other, " examples; ", remedy);
+}
+
+/// By what a run's value would change without each cluster of its examples: [G].
+std::vector<double> changes_of(const ExampleLosses& run, const Clusters& clusters) {
+  const auto examples = std::ssize(clusters.of);
+  require_same(std::ssize(run.sum) == examples && std::ssize(run.count) == examples && examples > 0, "losses",
+               std::ssize(run.sum), examples, "score them on the same held-out text");
+  return without_each(clusters.sums(run.sum), clusters.sums(run.count));
+}
+
+/// The variance over draws of the means over seeds, without what seeds and draws share.
+double variance_on_draws(const std::vector<const ExampleLosses*>& arm,
+                         const std::vector<const ExampleLosses*>& baseline) {
+  const auto seeds = baseline.size(), draws = baseline.front()->draws.size();
+  const auto examples = baseline.front()->drawn_of;
+  for (const auto* runs : {&arm, &baseline})
+    for (const auto* run : *runs)
+      require_same(run->draws.size() == draws && run->drawn_of == examples, "values on draws", run->drawn_of, examples,
+                   "judge them on the same test part");
+  std::vector<std::vector<double>> differences(seeds);  // [S][draws]
+  std::vector<double> means;
+  for (size_t d = 0; d < draws; ++d) {
+    double mean = 0;
+    for (size_t s = 0; s < seeds; ++s) mean += (arm[s]->draws[d] - baseline[s]->draws[d]) / static_cast<double>(seeds);
+    if (!std::isfinite(mean)) continue;  // of one run the value is undefined
+    means.push_back(mean);
+    for (size_t s = 0; s < seeds; ++s) differences[s].push_back(arm[s]->draws[d] - baseline[s]->draws[d] - mean);
+  }
+  const auto variance = [](const std::vector<double>& values) { return std::pow(summarize(values).sd, 2); };
+  const auto n = static_cast<double>(seeds);
+  double of_interaction = 0;
+  for (const auto& of_seed : differences) of_interaction += variance(of_seed) / (n * (n - 1));
+  return variance(means) - of_interaction;
+}
+
+/// The jackknife variance over clusters of the means over seeds, without what seeds and clusters share.
+double variance_over(const Clusters& clusters, const std::vector<const ExampleLosses*>& arm,
+                     const std::vector<const ExampleLosses*>& baseline) {
+  std::vector<double> sum(clusters.count), squares(clusters.count);  // over seeds
+  for (size_t s = 0; s < baseline.size(); ++s) {
+    const auto changes = changes_of(*arm[s], clusters), others = changes_of(*baseline[s], clusters);
+    for (size_t g = 0; g < clusters.count; ++g) {
+      sum[g] += changes[g] - others[g];
+      squares[g] += std::pow(changes[g] - others[g], 2);
+    }
+  }
+  const auto n = static_cast<double>(baseline.size()), m = static_cast<double>(clusters.count);
+  double of_means = 0, of_interaction = 0;
+  for (size_t g = 0; g < clusters.count; ++g) {
+    of_means += sum[g] * sum[g] / (n * n);
+    of_interaction += (squares[g] - sum[g] * sum[g] / n) / (n * (n - 1));
+  }
+  return (m - 1) / m * (of_means - of_interaction);
+}
+
+}  // namespace
+
+ExampleError example_error(const std::vector<const ExampleLosses*>& arm,
+                           const std::vector<const ExampleLosses*>& baseline) {
+  const auto& first = *baseline.front();
+  const bool has_draws = !first.draws.empty();
+  const auto has_none = [](const ExampleLosses* run) { return run->sum.empty() && run->draws.empty(); };
+  if (std::ranges::all_of(arm, has_none) && std::ranges::all_of(baseline, has_none)) return {};
+  const auto examples = has_draws ? static_cast<size_t>(first.drawn_of) : first.sum.size();
+  const auto clusters = cluster_examples(first.documents, examples);
+  const auto counts = clusters.sums(has_draws ? std::vector<double>(examples, 1) : first.count);
+  ExampleError error{.freedom = freedom_of(counts),
+                     .count = static_cast<int64_t>(examples),
+                     .clusters = static_cast<int64_t>(clusters.count),
+                     .items = first.items};
+  const auto m = static_cast<double>(clusters.count);
+  if (m < 2) return error;
+  // A bootstrap of m clusters has (m - 1) / m of their variance.
+  const double variance =
+      has_draws ? m / (m - 1) * variance_on_draws(arm, baseline) : variance_over(clusters, arm, baseline);
+  error.error = std::sqrt(std::max(0.0, variance));
+  return error;
 }
 
 }  // namespace cloze

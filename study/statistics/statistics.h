@@ -22,6 +22,10 @@ struct Summary {
   int64_t count = 0;
 };
 Summary summarize(const std::vector<double>& values);
+/// `3.1033 ± 0.0078`; empty for no value, without a spread for one.
+std::string to_text(const Summary& summary, int decimals);
+/// `[-0.01, +0.02]`; empty without an interval.
+std::string to_text(const std::optional<Interval>& interval, int decimals);
 
 /// The value that is furthest from all others, where chance does not explain it.
 struct Outlier {
@@ -98,7 +102,7 @@ struct DifferenceError {
 };
 
 /// Verdicts on a difference. `smaller`: it is there, and below the margin. `held_back`: one arm has lost more of its
-/// runs than the other (study/report/report.h), so that what is left does not stand for all.
+/// runs than the other (study/report/compare.cpp), so that what is left does not stand for all.
 enum class Verdict { better, worse, smaller, tied, undecided, held_back, single_seed };
 
 /// Numbers of seeds; none: more than 100,000.
@@ -162,8 +166,8 @@ std::optional<int64_t> seeds_for(double sd, double difference, double level, dou
 /// where it is both.
 Verdict verdict_of(const Interval& interval, const ComparisonRules& rules);
 
-/// Fills in p_holm of all differences of a study. Source: Holm 1979.
-void correct(std::vector<Difference>& differences);
+/// Fills in p_holm of all of these differences that have a p. Source: Holm 1979.
+void correct(const std::vector<Difference*>& differences);
 
 /// A number and its unit: `1 point`, `0.5 points`.
 std::string with_unit(double number, const std::string& unit);

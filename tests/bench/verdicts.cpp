@@ -369,7 +369,7 @@ StudyReport survivors(int64_t seeds, bool both_fail, uint64_t number) {
     for (int64_t seed = 1; seed <= seeds; ++seed) {
       const double noise = normal();
       auto& run = report.runs.emplace_back(ReportedRun{.state = RunState::done});
-      run.result = {.arm = arm.name, .seed = seed, .folder = arm.name, .value = 3 + of_run * noise};
+      run.result = {{.value = 3 + of_run * noise}, {}, arm.name, seed, arm.name};
       if (noise < worst || (arm.name == "a" && !both_fail)) continue;
       run.state = RunState::failed;
       run.message = "its loss diverged";

@@ -8,7 +8,6 @@
 
 #include "core/error.h"
 #include "core/random.h"
-#include "study/statistics/fit_points.h"
 #include "study/report/fit_report.h"
 #include "tests/study/study_files.h"
 #include "tests/support/temp_dir.h"

@@ -5,6 +5,7 @@
 
 #include "study/execution/runner.h"
 #include "study/execution/runs.h"
+#include "study/report/report_rows.h"
 #include "study/search/search.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
@@ -75,7 +76,7 @@ TEST_CASE("successive halving gives the better trials more, and its table has th
   REQUIRE(trials.size() == 9);
   CHECK(trials[0].rung == 2);
   CHECK(trials[0].on_frontier);
-  CHECK(trials[0].tokens == 90'000);
+  CHECK(trials[0].used.tokens == 90'000);
   const auto report = study.report();
   CHECK_THAT(notes_of(report), Catch::Contains("every rung trains its trials anew"));
   CHECK_THAT(to_text(report, 100), Catch::Contains("trial-") && Catch::Contains("90,000"));
@@ -94,7 +95,7 @@ TEST_CASE("the trials of every rung are compared on the held-out documents that 
   for (const auto rung : stages.rungs) {
     const auto& plan = stages.plans[rung];
     CHECK(plan.part == HeldOutPart::development);
-    CHECK(finished_result(plan, plan.runs[0])->documents == Approx(128).margin(30));  // a quarter of 512
+    CHECK(documents_in(*finished_result(plan, plan.runs[0])) == Approx(128).margin(30));  // a quarter of 512
   }
 }
 
@@ -159,7 +160,7 @@ TEST_CASE("runs with a constant learning rate go on from their checkpoints, and 
   CHECK(stages.plans[0].runs[0].config.train.budget.steps == 125);
   const auto& last = stages.plans[2].runs[0];
   CHECK(last.config.train.budget.steps == 500);
-  CHECK(study.starts("rung-3/" + last.folder) == "started\nresumed\nresumed\n");
+  CHECK(read_file(last.folder + "/starts") == "started\nresumed\nresumed\n");
   CHECK_THAT(notes_of(study.report()), Catch::Contains("go on from the checkpoints"));
 }
 
@@ -170,17 +171,17 @@ TEST_CASE("a run goes on as a copy in which links are links, whatever they lead 
       "trials: 2\nhalving: 2\nbudget: {steps: 1000}\n");
   const auto first = study.stages().plans[0];
   run_study(first, {.program = BINARY_DIR "/fake_cloze", .jobs = 2, .only = {}});
-  for (const auto& run : first.runs) fs::create_symlink(".", run_path(first, run) + "/itself");
+  for (const auto& run : first.runs) fs::create_symlink(".", run.folder + "/itself");
   study.run();
   const auto last = study.stages().plans[1];
-  CHECK(fs::is_symlink(run_path(last, last.runs[0]) + "/itself"));
+  CHECK(fs::is_symlink(last.runs[0].folder + "/itself"));
 }
 
 TEST_CASE("the frontier holds the trials that no other beats at the same cost or less") {
   std::vector<Trial> trials;
   for (const auto& [loss, tokens] : {std::pair{3.0, 100.0}, std::pair{2.5, 300.0}, std::pair{2.7, 300.0},
                                      std::pair{2.5, 400.0}, std::pair{3.5, 50.0}})
-    trials.push_back({.name = "t", .loss = loss, .tokens = tokens});
+    trials.push_back({.name = "t", .loss = loss, .used = {.tokens = tokens}});
   mark_frontier(trials);
   std::vector<bool> marked;
   for (const auto& trial : trials) marked.push_back(trial.on_frontier);

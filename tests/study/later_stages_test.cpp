@@ -2,8 +2,7 @@
 #include <filesystem>
 
 #include "study/execution/process.h"
-#include "study/plan/plan_table.h"
-#include "study/plan/probe.h"
+#include "study/costs/costs.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 
@@ -29,7 +28,7 @@ TEST_CASE("a later stage starts from the network of its arm and seed, and is wha
     CHECK(run.config.data.max_seq_length == 64);
     CHECK(run.config.evaluation.max_seq_length == 64);
     CHECK(run.config.train.seed == run.seed);
-    CHECK(run.config.init.from == study.folder / ("out/" + run.folder));
+    CHECK(run.config.init.from == study.folder / concat("out/runs/", run.arm, "/seed-", run.seed));
     CHECK(run.config.optimizer.learning_rate == (run.arm == "b" ? 0.01 : 1e-4));
     CHECK(run.config.train.batch_size == (run.arm == "b" ? 8 : 4));  // of the first stage
   }

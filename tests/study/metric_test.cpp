@@ -1,14 +1,13 @@
 // What studies are decided by: losses, figures of suites, secondary metrics, parts of the held-out text.
-#include "study/statistics/metric.h"
+#include "study/measures/metric.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "data/store/manifest.h"
 #include "study/execution/runs.h"
-#include "study/plan/plan_table.h"
-#include "study/plan/probe.h"
-#include "study/statistics/fit_points.h"
+#include "study/costs/costs.h"
+#include "study/report/fit_report.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 
@@ -191,10 +190,10 @@ TEST_CASE("what is tuned is chosen on documents that the verdict never sees") {
   const auto judged = *finished_result(stages.compared(), stages.compared().runs[0]);
   CHECK(chosen.examples.sum.size() + judged.examples.sum.size() == 1024);
   CHECK(chosen.examples.sum.size() % 2 == 0);  // both examples of a document
-  CHECK(chosen.documents + judged.documents == 512);
-  CHECK(chosen.documents == Approx(128).margin(30));
+  CHECK(documents_in(chosen) + documents_in(judged) == 512);
+  CHECK(documents_in(chosen) == Approx(128).margin(30));
   CHECK_THAT(notes_of(study.report()), Contains(concat("was chosen on ", chosen.examples.sum.size(),
-                                                       " held-out examples of ", chosen.documents, " documents")));
+                                                       " held-out examples of ", documents_in(chosen), " documents")));
 }
 
 TEST_CASE("a secondary figure that has no parts is shown whole beside a verdict on a part") {

@@ -1,6 +1,5 @@
 // Studies whose arms are trained on mixtures of texts.
-#include "study/plan/plan_table.h"
-#include "study/plan/probe.h"
+#include "study/costs/costs.h"
 #include "tests/objectives/store.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"

@@ -1,4 +1,4 @@
-#include "study/statistics/fit_points.h"
+#include "study/report/fit_report.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 
@@ -15,7 +15,7 @@ TEST_CASE("with a probe_head every arm is scored by a new head on its backbone, 
   for (const auto& run : stages.plans[1].runs) {
     CHECK(run.config.train.budget.steps == 10);
     CHECK(run.config.init.probe);
-    CHECK(run.config.init.from == run.source);
+    CHECK(run.config.init.from == run.source());
     REQUIRE(run.config.objectives.size() == 1);
     CHECK(as<MlmConfig>(run.config.objectives[0]));
   }

@@ -1,5 +1,5 @@
 // Probes of arms, made by a script that stands for `cloze benchmark`.
-#include "study/plan/probe.h"
+#include "study/costs/costs.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -9,8 +9,8 @@
 #include "objectives/config.h"
 #include "objectives/masking_config.h"
 #include "run/config/load_config.h"
-#include "study/plan/declaration.h"
-#include "study/plan/plan_table.h"
+#include "study/execution/runs.h"
+#include "study/search/stages.h"
 #include "tests/study/study_files.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
@@ -39,7 +39,7 @@ struct Arms {
   }
   std::vector<Probe> probes() const {
     Prober prober(folder / "out", folder / "cloze", 1, [](const auto&) {});
-    return probe_arms(make_plan(folder / "study.yaml", folder / "out"), prober);
+    return probe_arms(make_stages(folder / "study.yaml", folder / "out").compared(), prober);
   }
   size_t calls() const {
     const auto text = read_file(folder / "calls");
@@ -161,7 +161,7 @@ TEST_CASE("a plan says how much of the work is suites, of all that an arm answer
   const auto probes = study.probes();
   CHECK(probes[0].suites.flops == Approx(4e9));
   CHECK(probes[0].suites.seconds == Approx(3));
-  const auto plan = make_plan(study.folder / "study.yaml", study.folder / "out");
+  const auto plan = make_stages(study.folder / "study.yaml", study.folder / "out").compared();
   const auto text = plan_table(plan, probes, 1, 200);
   // Four runs of 50 steps of 20 ms and 2 GFLOPs each, a pass over 20 rows, which are a third of 5 steps, and 3 s.
   CHECK_THAT(text, Catch::Contains("400 GFLOPs of training, ") && Catch::Contains("FLOPs of held-out losses and 16 "
@@ -203,7 +203,7 @@ TEST_CASE("an arm whose steps fail is named with the reason, before any run", "[
 
 TEST_CASE("an arm of which one step uses up more than the budget is refused, in whatever currency", "[study][probe]") {
   const Arms study("  a: {}\n  b: {train.batch_size: 16}\n");
-  auto plan = make_plan(study.folder / "study.yaml", study.folder / "out");
+  auto plan = make_stages(study.folder / "study.yaml", study.folder / "out").compared();
   const Probe small{
       .tokens = 100, .predicted_tokens = 15, .flops = 2e9, .sequences_per_epoch = 40, .words_per_epoch = 600};
   auto large = small;
@@ -229,7 +229,7 @@ TEST_CASE("an arm of which one step uses up more than the budget is refused, in 
 
 TEST_CASE("a search chooses on as many documents as are scored, not as the held-out text has", "[study][probe]") {
   const Arms study("  a: {}\n  b: {model.hidden_size: 64}\n");
-  auto plan = make_plan(study.folder / "study.yaml", study.folder / "out");
+  auto plan = make_stages(study.folder / "study.yaml", study.folder / "out").compared();
   plan.documents = 400, plan.development = 100;
   plan.part = HeldOutPart::development;
   Probe probe;
@@ -275,6 +275,7 @@ TEST_CASE("probes and a declaration that are nested deep are damaged, and cost n
   CHECK(study.probes().size() == 2);  // made again
   study.folder.write("out/declaration.json",
                      R"({"declaration": "", "values": {"a": )" + deep + std::string(deep.size(), ']') + "}}");
-  CHECK_THROWS_WITH(changes_since_declaration(make_plan(study.folder / "study.yaml", study.folder / "out")),
-                    Catch::Contains("declaration.json: is damaged or was edited"));
+  CHECK_THROWS_WITH(
+      changes_since_declaration(make_stages(study.folder / "study.yaml", study.folder / "out").compared()),
+      Catch::Contains("declaration.json: is damaged or was edited"));
 }

@@ -52,7 +52,7 @@ TEST_CASE("every ready study plans without mistakes, under the name of its file,
   for (const auto& file : files) {
     INFO(file);
     CHECK(file.extension() == ".yaml");
-    const auto plan = make_plan(file, folder / "out");
+    const auto plan = make_stages(file, folder / "out").compared();
     CHECK(plan.study.study == file.stem());
     CHECK(plan.seeds.size() >= 5);
     CHECK(plan.study.metric.better_by > 0);
@@ -111,7 +111,7 @@ TEST_CASE("studies that are judged by tasks have the arms of those by a loss, an
 
 TEST_CASE("the runs of the scaling study have eight sizes, and are evaluated at the end of every decay") {
   const TempDir folder;
-  const auto plan = make_plan(SOURCE_DIR "/configs/studies/scaling.yaml", folder / "out");
+  const auto plan = make_stages(SOURCE_DIR "/configs/studies/scaling.yaml", folder / "out").compared();
   std::set<int64_t> widths;
   for (const auto& run : plan.runs) {
     const auto& schedule = run.config.schedule;
@@ -127,7 +127,7 @@ TEST_CASE("the runs of the scaling study have eight sizes, and are evaluated at 
 
 TEST_CASE("the masks of static masking return within the budget of its study, each as often as in the paper") {
   const TempDir folder;
-  const auto plan = make_plan(SOURCE_DIR "/configs/studies/roberta-masking.yaml", folder / "out");
+  const auto plan = make_stages(SOURCE_DIR "/configs/studies/roberta-masking.yaml", folder / "out").compared();
   std::set<double> seen;
   for (const auto& run : plan.runs)
     if (const auto maskings = dupe_factor_of(run.config.objectives); maskings > 0)

@@ -29,15 +29,13 @@ StudyReport made_up(const std::vector<std::string>& arms, int64_t seeds, int64_t
     for (int64_t seed = 1; seed <= seeds; ++seed) {
       auto stream = Rng(static_cast<uint64_t>(seed)).stream("loss", a);
       ReportedRun run{.state = RunState::done};
-      run.result = {.arm = arms[a], .seed = seed, .folder = "runs/" + arms[a]};
+      run.result = {{}, {}, arms[a], seed, "runs/" + arms[a]};
       run.result.value = 3 + 0.1 * static_cast<double>(a) + 0.01 * stream.normal();
-      for (int64_t i = 1; i <= points; ++i)
-        run.curve.push_back({.point = i,
-                             .step = i,
-                             .tokens = 10 * i,
-                             .predicted_tokens = 2 * i,
-                             .seconds = 0.5 * static_cast<double>(i),
-                             .loss = run.result.value + 5.0 / static_cast<double>(i) + 0.01 * stream.normal()});
+      for (int64_t point = 1; point <= points; ++point) {
+        const auto i = static_cast<double>(point);
+        const Usage used{.step = i, .tokens = 10 * i, .predicted_tokens = 2 * i, .seconds = 0.5 * i};
+        run.curve.push_back({used, point, run.result.value + 5.0 / i + 0.01 * stream.normal()});
+      }
       run.result.examples = {{run.result.value, run.result.value}, {1, 1}};
       run.command = "cloze pretrain " + shell_word("runs/" + arms[a] + ".yaml");
       run.budget = "20 steps";
@@ -49,7 +47,9 @@ StudyReport made_up(const std::vector<std::string>& arms, int64_t seeds, int64_t
 }
 
 StudyReport compared(StudyReport report) {
+  check_comparable(report);
   compare_arms(report);
+  describe_comparison(report);
   return report;
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("a page is well formed and names nothing outside it") {
 
 TEST_CASE("the page shows the question, verdicts, every run, keys, commands and methods") {
   auto report = made_up({"token", "word", "span"}, 5);
-  report.runs.push_back({.result = {.arm = "span", .seed = 6, .folder = "runs/span-6"},
+  report.runs.push_back({.result = {{}, {}, "span", 6, "runs/span-6"},
                          .state = RunState::failed,
                          .message = "the loss is not finite at step 3"});
   const auto html = to_html(compared(report));
@@ -127,7 +127,7 @@ TEST_CASE("curves are shown by the currencies that are known, by steps without a
   CHECK_THAT(html, Catch::Contains("id=\"by-steps\" checked") && Catch::Contains("id=\"by-tokens\"") &&
                        Catch::Contains("id=\"by-time\"") && !Catch::Contains("id=\"by-flops\""));
   for (auto& run : report.runs)
-    for (auto& point : run.curve) point.flops = 1e9 * static_cast<double>(point.step);
+    for (auto& point : run.curve) point.flops = 1e9 * point.step;
   CHECK_THAT(to_html(compared(report)), Catch::Contains("id=\"by-flops\""));
 }
 
@@ -387,7 +387,7 @@ TEST_CASE("losses of runs that are judged later are drawn by objective, each on 
 
 TEST_CASE("runs of a changed source and arms of another precision are a note") {
   auto report = made_up({"token", "word"}, 2);
-  report.runs[3].is_dirty = true;
+  report.runs[3].provenance.is_dirty = true;
   report.arms[1].differs = {"train.precision: bf16"};
   std::string all;
   for (const auto& note : compared(report).notes) all += note + "\n";
@@ -575,10 +575,11 @@ TEST_CASE("runs that were not made or scored alike are refused with both runs an
   const auto error = [](const auto& change) {
     auto report = made_up({"token", "word"}, 2);
     for (auto& run : report.runs)
-      run.result.measured = "mlm, 512 sequences of 128 tokens, seed 1", run.result.text = "abc", run.tokenizer = "t1";
+      run.result.measured = "mlm, 512 sequences of 128 tokens, seed 1", run.result.text = "abc",
+      run.provenance.tokenizer = "t1";
     change(report.runs[3]);
     try {
-      compare_arms(report);
+      check_comparable(report);
     } catch (const DataError& e) {
       return std::string(e.what());
     }
@@ -586,7 +587,7 @@ TEST_CASE("runs that were not made or scored alike are refused with both runs an
   };
   CHECK(error([](ReportedRun&) {}) == "");
   CHECK(error([](ReportedRun& run) { run.result.measured = "mlm + nsp" + run.result.measured.substr(3); }) == "");
-  CHECK_THAT(error([](ReportedRun& run) { run.tokenizer = "t2"; }),
+  CHECK_THAT(error([](ReportedRun& run) { run.provenance.tokenizer = "t2"; }),
              Catch::Contains("runs/token and runs/word: have different tokenizers (t1 and t2)"));
   CHECK_THAT(error([](ReportedRun& run) { run.result.text.back() = 'd'; }),
              Catch::Contains("different text or by different tokenizers (tokens abc and abd)"));

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "study/plan/plan_table.h"
+#include "study/costs/costs.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 #include "tests/support/processes.h"

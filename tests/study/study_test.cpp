@@ -16,8 +16,8 @@
 #include "run/config/load_config.h"
 #include "study/execution/process.h"
 #include "study/execution/runner.h"
-#include "study/plan/declaration.h"
-#include "study/plan/plan_table.h"
+#include "study/execution/runs.h"
+#include "study/costs/costs.h"
 #include "study/report/report.h"
 #include "study/search/stages.h"
 #include "tests/study/study_files.h"
@@ -48,7 +48,7 @@ struct Study {
     folder.write("base.yaml", small_run_yaml);
     folder.write("study.yaml", yaml);
   }
-  Plan plan() const { return make_plan(folder / "study.yaml", folder / "out"); }
+  Plan plan() const { return make_stages(folder / "study.yaml", folder / "out").compared(); }
   StudyReport report() const { return make_report(make_stages(folder / "study.yaml", folder / "out")); }
   StudyProgress run(std::vector<std::string> only = {}, StaleRuns stale = StaleRuns::refuse) const {
     return run_study(plan(), {.program = BINARY_DIR "/fake_cloze", .jobs = 2, .only = only, .stale = stale});
@@ -216,10 +216,10 @@ TEST_CASE("a run that was killed is taken up before those that never began") {
   const Study study;
   const auto plan = study.plan();
   const auto& last = plan.runs.back();
-  study.folder.write("out/" + last.folder + "/run.yaml", to_yaml(last.config));
+  study.folder.write(concat("out/runs/", last.arm, "/seed-", last.seed, "/run.yaml"), to_yaml(last.config));
   run_study(plan, {.program = BINARY_DIR "/fake_cloze", .jobs = 1, .only = {"low", "same"}});
   const auto ended = [&](const PlannedRun& run) {
-    return std::filesystem::last_write_time(study.folder / ("out/" + run.folder + "/held_out.json"));
+    return std::filesystem::last_write_time(run.folder + "/held_out.json");
   };
   for (const auto& run : plan.runs)
     if (run.arm != "high" && run.folder != last.folder) CHECK(ended(last) < ended(run));
@@ -256,7 +256,7 @@ TEST_CASE("a study writes through no link in its folder, and what is elsewhere s
 TEST_CASE("a run that its process leaves unfinished while others run is taken up at the end") {
   const Study study;
   const auto plan = study.plan();
-  const auto path = claim_path(plan, plan.runs[0]);
+  const auto path = claim_path(plan.runs[0]);
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
   auto claim = Lock::take(path);
   REQUIRE(claim);

@@ -26,7 +26,7 @@ struct Answers {
       const nlohmann::json figure{{"value", accuracies[i]}, {"count", 10}, {"ties", 0}};
       const nlohmann::json suite{{"accuracy", figure}, {"groups", {{"islands", {{"accuracy", 1}}}}}};
       folder.write(run + "/summary.json", nlohmann::json{{"suites", {{"pairs", suite}}}}.dump());
-      one.runs.push_back({.arm = arm, .seed = static_cast<int64_t>(i), .folder = folder / run});
+      one.runs.push_back({{}, {}, arm, static_cast<int64_t>(i), folder / run});
     }
   }
 };

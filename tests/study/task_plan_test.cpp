@@ -5,9 +5,9 @@
 #include <set>
 
 #include "core/contains.h"
-#include "study/plan/task_plan.h"
+#include "study/search/task_plan.h"
 #include "study/report/task_report.h"
-#include "study/statistics/task_value.h"
+#include "study/measures/task_value.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 
@@ -43,11 +43,11 @@ TEST_CASE("every run is fine-tuned on every task with every seed, by one recipe,
   const auto& run = tasks.runs[1];
   CHECK(run.arm == "a, cats.2");
   CHECK(run.seed == 1);
-  CHECK(run.folder == "runs/a/seed-1/cats/seed-2");
-  CHECK(run.source == study.folder / "out/runs/a/seed-1");
-  const auto command = run_command(tasks, run, "cloze");
+  CHECK(run.folder == study.folder / "out/tasks/runs/a/seed-1/cats/seed-2");
+  CHECK(run.source() == study.folder / "out/runs/a/seed-1");
+  const auto command = run_command(run, "cloze");
   CHECK(command[1] == "finetune");
-  CHECK(command[2] == run.source);
+  CHECK(command[2] == run.source());
   CHECK((has(command, "turc-2019") && has(command, "train.seed=2") && has(command, "checkpoint.keep=1")));
   std::set<std::string> fingerprints;
   for (const auto& one : tasks.runs) fingerprints.insert(one.fingerprint);
@@ -61,7 +61,7 @@ TEST_CASE("a fine-tuning has the threads that its terms name, else those of the 
     const auto tasks = study.stages().plans[1];
     auto run = tasks.runs[0];
     run.config.train.threads = 1;
-    return run_command(tasks, run, "cloze");
+    return run_command(run, "cloze");
   };
   CHECK(has(command_with(""), "train.threads=1"));
   const auto command = command_with("train.threads: 3");
@@ -70,15 +70,15 @@ TEST_CASE("a fine-tuning has the threads that its terms name, else those of the 
 
 TEST_CASE("a task decides a study where its metric says so, and the others are secondary") {
   const TaskStudy study("metric: {task: dogs, better_by: 0.5}\n");
-  auto plan = study.stages().compared();
-  CHECK(facts_of(plan.metric).unit == "points");
-  CHECK(facts_of(plan.metric).higher_is_better);
-  CHECK(facts_of(plan.metric).floor == "majority");
+  const auto stages = study.stages();
+  const auto plan = with_finetunings(stages.compared(), stages.plans[1]);
+  CHECK(traits_of(plan.metric).unit == "points");
+  CHECK(traits_of(plan.metric).higher_is_better);
+  CHECK(traits_of(plan.metric).floor == "majority");
   const nlohmann::json row = {{"held_out_loss", 2.5}, {"held_out", {{"mlm_loss", 2.5}, {"mlm_baseline_loss", 6.5}}}};
   CHECK(curve_value(plan.metric, row)->floor == 0);  // word frequencies are no floor of a task
-  take_finetunings(plan, study.stages().plans[1]);
   REQUIRE(plan.secondary.size() == 1);
-  CHECK(facts_of(plan.secondary[0]).name == "cats");
+  CHECK(traits_of(plan.secondary[0]).name == "cats");
   CHECK(missing_finetunings(plan, plan.metric, plan.runs[0]) == "0 of 3 fine-tunings on dogs are done");
   CHECK(missing_finetunings(plan, plan.secondary[0], plan.runs[0]) == "0 of 3 fine-tunings on cats are done");
   CHECK(missing_finetunings(plan, LossMetric{}, plan.runs[0]).empty());

@@ -9,10 +9,11 @@
 #include "models/backbone_config.h"
 #include "run/config/load_config.h"
 #include "run/run_files.h"
+#include "study/costs/costs.h"
 #include "study/execution/progress_view.h"
-#include "study/plan/task_plan.h"
+#include "study/search/task_plan.h"
 #include "study/report/report_rows.h"
-#include "study/search/task_tuning.h"
+#include "study/search/tuning.h"
 #include "tasks/rows/prepared_task.h"
 #include "tests/objectives/store.h"
 #include "tests/study/made_up_study.h"
@@ -93,9 +94,9 @@ TEST_CASE("the search for the fine-tunings tries the same for every run, with se
   const auto& search = stages.plans[1];
   REQUIRE(search.runs.size() == 2 * 2 * 2 * 3);  // arms, seeds, tasks, rates
   CHECK(search.runs[0].arm == "a, cats.100001, learning_rate=1e-5");
-  CHECK(search.runs[0].folder == "runs/a/seed-1/cats/seed-100001/learning_rate=1e-5");
-  CHECK(has(run_command(search, search.runs[0], "cloze"), "optimizer.learning_rate=1e-5"));
-  CHECK(has(run_command(search, search.runs[0], "cloze"), "train.seed=100001"));
+  CHECK(search.runs[0].folder == study.folder / "out/task-tuning/runs/a/seed-1/cats/seed-100001/learning_rate=1e-5");
+  CHECK(has(run_command(search.runs[0], "cloze"), "optimizer.learning_rate=1e-5"));
+  CHECK(has(run_command(search.runs[0], "cloze"), "train.seed=100001"));
   CHECK(stages.plans[2].waits_for == "task tuning");
   CHECK(study.run({"a/1"}).done == 1);  // and what waits for the search is not begun
 }
@@ -154,7 +155,7 @@ TEST_CASE("each arm is fine-tuned with the rate that is best for it on the valid
 
 TEST_CASE("the best of a search is the lowest of an error and the highest of other figures, and what failed is last") {
   const auto candidate = [](std::vector<double> values, int64_t failed = 0) {
-    return Candidate{.loss = summarize(values), .failed = failed};
+    return Candidate{.value = summarize(values), .failed = failed};
   };
   const std::vector<Candidate> candidates{candidate({0.1}, 1), candidate({0.4, 0.2}), candidate({0.2}),
                                           candidate({0.4})};
@@ -286,7 +287,7 @@ TEST_CASE("a fine-tuning that lost its rows is reported without them, and made g
   CHECK_NOTHROW(study.report());
   const auto stages = study.stages();
   const auto& tasks = stages.plans[*stages.tasks];
-  const auto lost = std::ranges::find_if(tasks.runs, [&](const auto& one) { return run_path(tasks, one) == run; });
+  const auto lost = std::ranges::find_if(tasks.runs, [&](const auto& one) { return one.folder == run; });
   REQUIRE(lost != tasks.runs.end());
   CHECK(status_of(tasks, *lost).lost_result == run + "/task: has no rows of a task; restore it, or remove " + run +
                                                    " and run the study again, which fine-tunes anew");

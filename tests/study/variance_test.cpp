@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "study/search/variance.h"
+#include "study/search/stages.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 

@@ -5,7 +5,7 @@
 #include "core/json.h"
 #include "study/execution/runs.h"
 #include "study/plan/plan.h"
-#include "study/statistics/fit_points.h"
+#include "study/report/fit_report.h"
 #include "tests/fuzz/targets.h"
 
 namespace cloze {
@@ -32,7 +32,7 @@ bool fuzz_curve(std::string_view bytes) {
   return accepts([] {
     const auto folder = scratch() / "curve";
     read_curve(folder, LossMetric{}, 10);
-    last_step(folder);
+    read_log(folder);
   });
 }
 

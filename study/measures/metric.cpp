@@ -1,4 +1,4 @@
-#include "study/statistics/metric.h"
+#include "study/measures/metric.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,13 +12,12 @@
 #include "core/file.h"
 #include "core/fingerprint.h"
 #include "core/json.h"
-#include "core/log.h"
 #include "core/text.h"
 #include "run/config/evaluation_protocol.h"
 #include "run/records/suite_record.h"
 #include "run/records/suite_units.h"
-#include "study/execution/runs.h"
-#include "study/statistics/task_value.h"
+#include "study/measures/run_files.h"
+#include "study/measures/task_value.h"
 
 namespace cloze {
 
@@ -31,7 +30,7 @@ constexpr uint64_t max_record = uint64_t{256} << 20;
 
 // -- A held-out loss -------------------------------------------------------------------------------------------------
 
-MetricFacts facts_of(const LossMetric& loss) {
+MetricTraits traits_of(const LossMetric& loss) {
   const bool is_of_labels = loss.name.starts_with("nsp") || loss.name.starts_with("sop");
   return {.name = loss.name,
           .title = concat("held-out ", loss.name, " loss"),
@@ -62,7 +61,7 @@ void ask(RunConfig& run, const LossMetric& loss) {
 
 // -- A figure of a suite ---------------------------------------------------------------------------------------------
 
-MetricFacts facts_of(const SuiteMetric& suite) {
+MetricTraits traits_of(const SuiteMetric& suite) {
   const auto name = concat(suite.suite, " ", suite.figure);
   const bool is_fraction = is_proportion(suite.figure);
   return {.name = name,
@@ -99,8 +98,7 @@ SuiteRecord read_suites(const std::string& folder, const std::string& remedy) {
     damaged(false);
   }
   damaged(record.xxh3 == hash_hex(json_text(fields["suites"])));
-  const auto summary_path = folder + "/summary.json";
-  const auto summary = fs::exists(summary_path) ? parse_json(read_text(summary_path, max_record)) : json();
+  const auto summary = read_summary(folder);
   for (const auto& [suite, figures] : record.suites)
     for (const auto& [name, figure] : figures) {
       damaged(figure.sum.size() == figure.count.size());
@@ -156,7 +154,7 @@ void ask(RunConfig& run, const SuiteMetric& metric) {
 
 // -- A figure of a task ----------------------------------------------------------------------------------------------
 
-MetricFacts facts_of(const TaskMetric& task) {
+MetricTraits traits_of(const TaskMetric& task) {
   return {.name = task.task,
           .title = concat(task.task, " ", task.figure.empty() ? "figure" : task.figure, " after fine-tuning"),
           .unit = task.is_error ? "" : "points",
@@ -187,8 +185,8 @@ std::string names_of_losses(const json& row) {
 
 /// While it is trained a run has the losses that it is trained with, whose floor is none of the figure.
 std::optional<CurveValue> curve_value(const TaskMetric&, const json& row) {
-  const auto found = curve_value(LossMetric{.name = ""}, row);
-  return found ? std::optional(CurveValue{.value = found->value, .loss = names_of_losses(row)}) : std::nullopt;
+  const auto loss = curve_value(LossMetric{.name = ""}, row);
+  return loss ? std::optional(CurveValue{.value = loss->value, .loss = names_of_losses(row)}) : std::nullopt;
 }
 std::string row_mark(const TaskMetric&) { return row_mark(LossMetric{}); }
 
@@ -197,8 +195,8 @@ void ask(RunConfig&, const TaskMetric&) {}
 
 }  // namespace
 
-MetricFacts facts_of(const StudyMetric& metric) {
-  return std::visit([](const auto& kind) { return facts_of(kind); }, metric);
+MetricTraits traits_of(const StudyMetric& metric) {
+  return std::visit([](const auto& kind) { return traits_of(kind); }, metric);
 }
 
 MetricValue value_of(const StudyMetric& metric, const std::string& folder, const std::string& remedy) {
@@ -237,12 +235,12 @@ MetricValue value_in(const HeldOutFile& file, const LossMetric& loss, const std:
 }
 
 bool is_better(double value, double other, const StudyMetric& metric) {
-  return facts_of(metric).higher_is_better ? value > other : value < other;
+  return traits_of(metric).higher_is_better ? value > other : value < other;
 }
 
 std::string value_words(const StudyMetric& metric) {
   if (std::holds_alternative<LossMetric>(metric)) return "held-out loss";
-  const auto facts = facts_of(metric);
+  const auto facts = traits_of(metric);
   return facts.unit.empty() ? facts.name : concat(facts.name, " [", facts.unit, "]");
 }
 
@@ -305,7 +303,7 @@ StudyMetric metric_of(const MetricName& named, const std::string& where) {
 }
 
 void check_margin(double margin, const StudyMetric& metric, const std::string& where) {
-  const auto facts = facts_of(metric);
+  const auto facts = traits_of(metric);
   require<ConfigError>(margin <= facts.most_margin, where, ".better_by is ", shortest(margin), ", and a margin of ",
                        facts.name, " is ", shortest(facts.most_margin), facts.unit.empty() ? "" : " " + facts.unit,
                        " at most; give it in ", facts.unit.empty() ? "the unit of the figure" : facts.unit);

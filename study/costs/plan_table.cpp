@@ -1,11 +1,9 @@
-#include "study/plan/plan_table.h"
+#include "study/costs/costs.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "core/contains.h"
-#include "core/file.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/text.h"
@@ -20,11 +18,6 @@ std::string labelled(const std::string& label, const std::string& text, int64_t 
 }
 
 namespace {
-
-/// `1 step`, `20,000,000 tokens`
-std::string counted(int64_t n, const std::string& what) {
-  return thousands(static_cast<uint64_t>(n)) + " " + what + (n == 1 ? "" : "s");
-}
 
 std::string range_of(const std::vector<RunCost>& costs, double RunCost::* field) {
   const auto by = [&](const RunCost& a, const RunCost& b) { return a.*field < b.*field; };
@@ -171,7 +164,7 @@ std::string metrics_text(const Plan& plan) {
   const auto loss = std::holds_alternative<LossMetric>(plan.metric);
   auto text = (loss ? "held-out " : "") + metric_name(plan);
   std::vector<std::string> others;
-  for (const auto& metric : plan.secondary) others.push_back(facts_of(metric).name);
+  for (const auto& metric : plan.secondary) others.push_back(traits_of(metric).name);
   return others.empty() ? text : text + "; beside it " + listed(others);
 }
 
@@ -206,52 +199,38 @@ std::string repeats(const Plan& plan, const std::vector<RunCost>& costs, int64_t
   return text;
 }
 
-}  // namespace
-
-std::string budget_words(const BudgetConfig& budget) {
-  std::vector<std::string> limits;
-  if (budget.steps > 0) limits.push_back(counted(budget.steps, "step"));
-  if (budget.tokens > 0) limits.push_back(counted(budget.tokens, "token"));
-  if (budget.predicted_tokens > 0) limits.push_back(counted(budget.predicted_tokens, "predicted token"));
-  if (budget.words > 0) limits.push_back(counted(budget.words, "word"));
-  if (budget.epochs > 0) limits.push_back(shortest(budget.epochs) + (budget.epochs == 1 ? " epoch" : " epochs"));
-  if (budget.flops > 0) limits.push_back(with_prefix(budget.flops) + "FLOPs");
-  if (budget.minutes > 0) limits.push_back(shortest(budget.minutes) + (budget.minutes == 1 ? " minute" : " minutes"));
-  std::string text;
-  for (const auto& limit : limits) text += (text.empty() ? "" : " or ") + limit;
-  return text + (budget.count == FlopsCount::published ? " (FLOPs as published)" : "");
-}
-
-namespace {
-
-/// Whether a run starts from the network that its own arm has had in the stage before.
-bool follows_stage(const PlannedRun& run) { return !run.source.empty() && run.config.init.from == run.source; }
+/// Whether a run starts from the network that its own arm has had before.
+bool starts_from_input(const PlannedRun& run) { return !run.inputs.empty() && run.config.init.from == run.source(); }
 
 }  // namespace
 
-std::vector<DifferingKey> differing_keys(const Plan& plan) {
+std::vector<DifferingKey> differing_keys(const std::vector<RunConfig>& configs, const std::string& absent) {
   std::map<std::string, std::vector<std::string>> values;
   std::vector<std::string> order;
-  const auto arms = plan.arms.size();
-  for (size_t i = 0; i < arms; ++i)
-    for (const auto& entry : entries(plan.runs[i].config)) {
-      if (!entry.leaf || entry.path == "train.seed") continue;
-      if (entry.path == "init.from" && follows_stage(plan.runs[i])) continue;
-      auto& found = values[entry.path];
-      if (found.empty()) {
-        found.assign(arms, "-");
-        order.push_back(entry.path);
-      }
-      found[i] = entry.value;
+  for (size_t i = 0; i < configs.size(); ++i)
+    for (const auto& entry : entries(configs[i])) {
+      if (!entry.leaf) continue;
+      const auto [at, is_new] = values.try_emplace(entry.path, configs.size(), absent);
+      if (is_new) order.push_back(entry.path);
+      at->second[i] = entry.value;
     }
   std::vector<DifferingKey> differing;
   for (const auto& key : order) {
     const auto& found = values[key];
-    const bool same =
-        std::all_of(found.begin(), found.end(), [&](const auto& value) { return value == found.front(); });
-    if (!same) differing.push_back({key, found});
+    const bool is_same = std::ranges::all_of(found, [&](const auto& value) { return value == found.front(); });
+    if (!is_same) differing.push_back({key, found});
   }
   return differing;
+}
+
+std::vector<DifferingKey> differing_keys(const Plan& plan) {
+  std::vector<RunConfig> configs;
+  for (size_t i = 0; i < plan.arms.size(); ++i) {
+    auto& config = configs.emplace_back(plan.runs[i].config);
+    config.train.seed = 0;
+    if (starts_from_input(plan.runs[i])) config.init.from.clear();  // each from the network of its own arm
+  }
+  return differing_keys(configs, "-");
 }
 
 double disk_bytes_of(const Plan& plan, const std::vector<Probe>& probes) {

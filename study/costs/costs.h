@@ -92,4 +92,53 @@ class Prober {
 /// The probe of every arm, in their order. Throws as Prober::probe.
 std::vector<Probe> probe_arms(const Plan& plan, Prober& prober);
 
+/// A key that is not the same in all arms, with its value in each.
+struct DifferingKey {
+  std::string key;
+  std::vector<std::string> values;  ///< one for each arm
+};
+/// The keys in which configs differ. `absent`: the value of a config that has no such key.
+std::vector<DifferingKey> differing_keys(const std::vector<RunConfig>& configs, const std::string& absent);
+/// Those of the arms of a plan, the seed left out.
+std::vector<DifferingKey> differing_keys(const Plan& plan);
+
+/// A line `label     text` of a plan, continued below the text where it is longer than `columns`.
+std::string labelled(const std::string& label, const std::string& text, int64_t columns);
+
+/// Arms with parameters, FLOPs, tokens, time and disk of a run, the sums of the study with `jobs` runs at once, and
+/// what is equal and what is not. `probes` empty: without costs.
+std::string plan_table(const Plan& plan, const std::vector<Probe>& probes, int64_t jobs, int64_t columns);
+
+/// Disk space that the runs of a plan need [bytes].
+double disk_bytes_of(const Plan& plan, const std::vector<Probe>& probes);
+
+/// Throws Error with both sizes where the runs in `folder` need more disk than is free [bytes].
+void require_disk(const std::string& folder, double needed, double free);
+
+/// What one fine-tuning of a run of an arm costs, about.
+struct FinetuningCost {
+  std::string arm{}, task{}, like{};
+  double items = 0;  ///< of the training part
+  double steps = 0, tokens = 0, flops = 0;
+  double seconds = 0;  ///< with its start, its rows, and what it judges
+  double disk_bytes = 0;
+};
+
+/// The costs of the fine-tunings of a study: of each task, with the network of each arm, a probe of its own on the rows
+/// of at most a thousand items a part, whose lengths stand for those of all. Arms with the same network share it. With
+/// a search of keys of `train` the mean over its combinations. Opens the tasks, and throws as `open_task` and
+/// Prober::probe, and ConfigError for a config that no fine-tuning can have and for a figure that a task lacks.
+///
+/// trained  the runs that are fine-tuned
+std::vector<FinetuningCost> finetuning_costs(const Plan& trained, Prober& prober);
+
+/// How many fine-tunings of a plan each of the costs is of.
+double finetunings_each(const Plan& plan, const std::vector<FinetuningCost>& costs);
+
+/// Fine-tunings, recipe and costs by task, for `study plan`.
+std::string task_plan_text(const Plan& plan, const std::vector<FinetuningCost>& costs, int64_t jobs, int64_t columns);
+
+/// Fine-tunings of a search, their costs, and the tries of each arm, for `study plan`.
+std::string task_tuning_text(const Plan& plan, const std::vector<FinetuningCost>& costs, int64_t jobs, int64_t columns);
+
 }  // namespace cloze

@@ -9,10 +9,40 @@
 #include <variant>
 #include <vector>
 
-#include "study/plan/config.h"
+#include "core/config/config.h"
+#include "run/config/config.h"
 #include "study/statistics/statistics.h"
 
 namespace cloze {
+
+/// What a loss is divided by.
+enum class LossUnit { nats, bits_per_byte };
+constexpr auto choices(LossUnit) {
+  return std::array{Choice{LossUnit::nats, "nats", "the mean over predictions, for arms with one tokenizer"},
+                    Choice{LossUnit::bits_per_byte, "bits_per_byte",
+                           "bits by byte of the source text of the predicted tokens, over the whole held-out text, for "
+                           "arms with different tokenizers"}};
+}
+
+/// A figure of runs: a held-out loss, or what they answer to a suite.
+struct MetricName {
+  std::string objective{};
+  LossUnit unit = LossUnit::nats;
+  std::string suite{}, task{}, figure{};
+};
+
+template <class V>
+void describe(V& v, MetricName& c) {
+  v("objective", c.objective,
+    "a held-out loss, in short form: KIND[:SHARE][,KEY=VALUE]..., for instance mlm, mlm:0.4 or mlm,unit=word; scored "
+    "for every arm on the same text with the same masks, whatever it was trained on; empty = mlm, without a suite");
+  v("unit", c.unit, "unit of the loss");
+  v("suite", c.suite, "instead of a loss: an evaluation suite that every run answers at its end, as evaluation.suites");
+  v("task", c.task,
+    "instead of a loss: one of the `tasks`, on which every run is fine-tuned; its figure on the test part");
+  v("figure", c.figure,
+    "figure of the suite or the task, such as accuracy, micro_accuracy or spearman; empty = accuracy");
+}
 
 /// The name of a unit in a report.
 inline std::string unit_words(LossUnit unit) { return unit == LossUnit::nats ? "nats" : "bits per byte"; }
@@ -36,7 +66,7 @@ struct TaskMetric {
   std::string figure{};   ///< empty: that which chooses the best step
   bool is_error = false;  ///< less of it is better
   std::string floor{};    ///< `majority`, `mean`, `one tag`, `no answer`
-  /// Finished fine-tunings by the folder of their run (study/statistics/task_value.h).
+  /// Finished fine-tunings by the folder of their run (study/measures/task_value.h).
   std::map<std::string, std::vector<std::string>> finetunings{};
   std::set<std::string> failed{};  ///< folders of runs of which a fine-tuning failed
 };
@@ -44,7 +74,7 @@ struct TaskMetric {
 using StudyMetric = std::variant<LossMetric, SuiteMetric, TaskMetric>;
 
 /// What is known of a metric before any run.
-struct MetricFacts {
+struct MetricTraits {
   std::string name;   ///< `mlm`, `blimp accuracy`
   std::string title;  ///< `held-out mlm loss`, `blimp accuracy`
   std::string unit;   ///< `nats`, `points`
@@ -54,7 +84,7 @@ struct MetricFacts {
   double most_margin = 1e6;       ///< a margin above it was meant in another unit
   double least_margin = 0;        ///< a margin below it was meant in another unit
 };
-MetricFacts facts_of(const StudyMetric& metric);
+MetricTraits traits_of(const StudyMetric& metric);
 
 /// Whether one value is better than another.
 bool is_better(double value, double other, const StudyMetric& metric);

@@ -1,16 +1,14 @@
-#include "study/plan/task_plan.h"
+#include "study/search/task_plan.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
 
-#include "core/config/named_config.h"
 #include "core/contains.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/fingerprint.h"
-#include "core/log.h"
 #include "core/spelling.h"
 #include "core/text.h"
 #include "finetune/finetune_config.h"
@@ -18,11 +16,7 @@
 #include "run/checkpoints/checksums.h"
 #include "run/config/load_config.h"
 #include "run/run_files.h"
-#include "study/execution/runs.h"
-#include "study/report/task_report.h"
-#include "study/search/task_tuning.h"
-#include "tasks/figures/floors.h"
-#include "tasks/figures/task_metric.h"
+#include "study/search/tuning.h"
 #include "tasks/task.h"
 
 namespace cloze {
@@ -30,8 +24,6 @@ namespace cloze {
 namespace {
 
 namespace fs = std::filesystem;
-
-using Keys = std::vector<std::pair<std::string, ConfigNode>>;
 
 /// A task with a fingerprint of its file and of those of its parts.
 struct StudyTask {
@@ -123,26 +115,26 @@ std::vector<StudyTask> tasks_of(const FinetuningTerms& terms) {
   return tasks;
 }
 
-/// The fine-tuning of a run whose weights are those of `fingerprint`, with values that a search tries or has found.
+/// The fine-tuning of a run whose weights are those of `from`, with values that a search tries or has found.
 PlannedRun finetuning_of(PlannedRun run, const std::string& from, const StudyTask& task, int64_t seed,
-                         const FinetuningTerms& terms, const Keys& tuned = {}) {
+                         const FinetuningTerms& terms, const KeyValues& tuned = {}) {
+  run.kind = RunKind::finetuned;
   auto& job = run.finetuning;
   job = {.task = task.name, .file = task.file, .arm = run.arm, .seed = seed, .tuned = tuned};
   if (!terms.like.empty()) job.options = {"--like", terms.like};
   if (terms.skip_bad) job.options.emplace_back("--skip-bad");
+  auto set = terms.set;
+  set.insert(set.end(), task.point.begin(), task.point.end());
+  for (const auto& [key, value] : tuned) set.push_back(key + "=" + one_line(value));
   const std::string keep = "checkpoint.keep=";
-  const bool keeps = std::ranges::any_of(terms.set, [&](const auto& one) { return one.starts_with(keep); });
-  for (const auto& one : terms.set) job.options.insert(job.options.end(), {"--set", one});
-  for (const auto& one : task.point) job.options.insert(job.options.end(), {"--set", one});
-  for (const auto& [key, value] : tuned) job.options.insert(job.options.end(), {"--set", key + "=" + one_line(value)});
-  if (!keeps) job.options.insert(job.options.end(), {"--set", keep + "1"});
-  job.options.insert(job.options.end(), {"--set", concat("train.seed=", seed)});
+  if (std::ranges::none_of(terms.set, [&](const auto& one) { return one.starts_with(keep); }))
+    set.push_back(keep + "1");
+  set.push_back(concat("train.seed=", seed));
+  for (const auto& one : set) job.options.insert(job.options.end(), {"--set", one});
   std::string made_of = run.fingerprint + task.fingerprint;
   for (const auto& option : job.options) made_of += option + "\n";
   run.fingerprint = hash_hex(made_of);
   run.folder += "/" + folder_name(task.name) + concat("/seed-", seed);
-  run.continues = false;
-  run.earlier.clear();
   auto& config = run.config;
   config.init = {};
   config.init.from = from;
@@ -188,62 +180,19 @@ std::vector<std::string> names_of_runs(const std::vector<std::string>& runs) {
   return runs;
 }
 
-}  // namespace
+/// A fine-tuning of a study: on a task, with a seed and with values of a search, whose names tell it from the others of
+/// its run.
+struct Fit {
+  const StudyTask* task;
+  int64_t seed;
+  KeyValues tuned{};
+  std::string name{}, folder{};
+};
 
-std::vector<std::string> task_overrides(const FinetuningTerms& terms) {
-  const std::string of_task = "task.";
-  std::vector<std::string> found;
-  for (const auto& one : terms.set)
-    if (one.starts_with(of_task)) found.push_back(one.substr(of_task.size()));
-  return found;
-}
-
-std::string with_places(std::string message, const StudyTasksConfig& tasks) {
-  for (const auto& [key, node] : tasks.set.items)
-    each_leaf(key, node, [&](const std::string& path, const ConfigNode& value) {
-      replace_all(message, "--set " + shortened(path + "=" + one_line(value)),
-                  concat(value.key_where, ": tasks.set ", path));
-    });
-  for (const auto& [key, values] : tasks.tune.items)
-    replace_all(message, "--set " + key, concat(values.key_where, ": tasks.tune ", key));
-  return message;
-}
-
-FinetuningTerms finetuning_terms(const StudyTasksConfig& tasks, const std::string& study_file) {
-  FinetuningTerms terms{.seeds = tasks.seeds, .like = tasks.like};
-  for (const auto& file : tasks.files) {
-    const auto found = file_of_study(file, study_file);
-    const auto shipped = fs::is_regular_file(found) ? "" : task_of_name(file);
-    const auto near = shipped.empty() && !fs::exists(found) ? did_you_mean_task(file) : "";
-    require<ConfigError>(near.empty(), file, ": no such file, and no ready task", near);
-    terms.files.push_back(shipped.empty() ? found : shipped);
-  }
-  const auto refuse_seed = [](const std::string& path, const ConfigNode& value) {
-    require<ConfigError>(path != "train.seed", value.key_where,
-                         ": 'train.seed' would be replaced by what the study says; `tasks: {seeds: N}` has seeds 1 to "
-                         "N");
-  };
-  for (const auto& [key, node] : tasks.set.items)
-    each_leaf(key, node, [&](const std::string& path, const ConfigNode& value) {
-      refuse_seed(path, value);
-      terms.set.push_back(path + "=" + one_line(value));
-    });
-  placed(tasks, [&] { refuse_unused(terms.set); });
-  for (const auto& [key, values] : tasks.tune.items) {
-    refuse_seed(key, values);
-    placed(tasks, [&] { refuse_unused({key}); });
-    require<ConfigError>(!key.starts_with("task."), values.key_where, ": tasks.tune '", key,
-                         "' is a key of the task, whose figures would be others; tune keys of the run, such as "
-                         "optimizer.learning_rate");
-  }
-  terms.tune = tasks.tune;
-  return terms;
-}
-
-namespace {
-
-/// A stage of fine-tunings without any yet.
-Plan finetuning_stage(const Plan& trained, const std::string& folder, const std::string& stage) {
+/// The stage of the fine-tunings of every run.
+template <class Fits>
+Plan finetuning_stage(const Plan& trained, const std::string& folder, const std::string& stage,
+                      const FinetuningTerms& terms, const Fits& fits_of) {
   Plan plan = trained;
   plan.folder = trained.root + "/" + folder;
   plan.stage = stage;
@@ -252,45 +201,35 @@ Plan finetuning_stage(const Plan& trained, const std::string& folder, const std:
   plan.secondary.clear();
   plan.arms.clear();
   plan.runs.clear();
+  for (const auto& arm : trained.arms)
+    for (const auto& fit : fits_of(arm.name)) plan.arms.push_back({arm.name + fit.name, arm.keys});
+  for (const auto& run : trained.runs)
+    for (const auto& fit : fits_of(run.arm)) {
+      auto one = finetuning_of(run, run.folder, *fit.task, fit.seed, terms, fit.tuned);
+      one.fingerprint = fingerprint_after(one.fingerprint, run.fingerprint);
+      one.arm += fit.name;
+      one.inputs.push_back(run.folder);
+      one.folder = plan.folder + one.folder.substr(trained.folder.size()) + fit.folder;
+      plan.runs.push_back(std::move(one));
+    }
   return plan;
-}
-
-/// A fine-tuning of a planned run, which `name` tells from the others of it.
-PlannedRun finetuning_after(const Plan& trained, const PlannedRun& run, const StudyTask& task, int64_t seed,
-                            const FinetuningTerms& terms, const Keys& tuned, const std::string& name) {
-  auto one = finetuning_of(run, run_path(trained, run), task, seed, terms, tuned);
-  one.fingerprint = fingerprint_after(one.fingerprint, run.fingerprint);
-  one.arm += name;
-  one.source = one.config.init.from;
-  one.finetuning.networks = run.earlier;
-  one.finetuning.networks.push_back(one.source);
-  return one;
 }
 
 }  // namespace
 
-Plan task_plan(const Plan& trained, const TaskTuning* tuning) {
+Plan task_plan(const Plan& trained, const Tuning* tuning) {
   const auto terms = finetuning_terms(trained.study.tasks, trained.file);
   const auto tasks = placed(trained.study.tasks, [&] { return tasks_of(terms); });
-  auto plan = finetuning_stage(trained, "tasks", "tasks");
-  const auto each = [&](const auto& use) {
+  return finetuning_stage(trained, "tasks", "tasks", terms, [&](const std::string& arm) {
+    std::vector<Fit> fits;
     for (const auto& task : tasks)
-      for (int64_t seed = 1; seed <= terms.seeds; ++seed) use(task, seed, concat(", ", task.name, ".", seed));
-  };
-  for (const auto& arm : trained.arms)
-    each([&](const StudyTask&, int64_t, const std::string& name) { plan.arms.push_back({arm.name + name, arm.keys}); });
-  for (const auto& run : trained.runs)
-    each([&](const StudyTask& task, int64_t seed, const std::string& name) {
-      const auto tuned = tuning ? tuning->best_keys(run.arm, task.name) : Keys{};
-      plan.runs.push_back(finetuning_after(trained, run, task, seed, terms, tuned, name));
-    });
-  return plan;
-}
-
-std::string keys_of_search(const StudyTasksConfig& tasks) {
-  std::vector<std::string> keys;
-  for (const auto& [key, values] : tasks.tune.items) keys.push_back(key);
-  return listed(keys);
+      for (int64_t seed = 1; seed <= terms.seeds; ++seed)
+        fits.push_back({.task = &task,
+                        .seed = seed,
+                        .tuned = tuning ? tuning->best_keys(arm, task.name) : KeyValues{},
+                        .name = concat(", ", task.name, ".", seed)});
+    return fits;
+  });
 }
 
 Plan task_tuning_plan(const Plan& trained) {
@@ -298,29 +237,21 @@ Plan task_tuning_plan(const Plan& trained) {
   const auto combinations = searched_arms({Arm{}}, of_study.tune, "tasks.tune");
   const auto terms = finetuning_terms(of_study, trained.file);
   const auto tasks = placed(of_study, [&] { return tasks_of(terms); });
-  auto plan = finetuning_stage(trained, "task-tuning", "task tuning");
-  const auto each = [&](const auto& use) {
-    for (const auto& task : tasks)
-      for (const auto& one : combinations)
-        for (int64_t i = 0; i < of_study.tuning_seeds; ++i)
-          use(task, one, first_tuning_seed + i, concat(", ", task.name, ".", first_tuning_seed + i, ", ", one.name));
-  };
-  for (const auto& arm : trained.arms)
-    each([&](const StudyTask&, const Arm&, int64_t, const std::string& name) {
-      plan.arms.push_back({arm.name + name, arm.keys});
-    });
-  for (const auto& run : trained.runs)
-    each([&](const StudyTask& task, const Arm& tried, int64_t seed, const std::string& name) {
-      auto one = finetuning_after(trained, run, task, seed, terms, tried.keys, name);
-      one.folder += "/" + folder_name(tried.name);
-      plan.runs.push_back(std::move(one));
-    });
-  return plan;
+  std::vector<Fit> fits;
+  for (const auto& task : tasks)
+    for (const auto& one : combinations)
+      for (int64_t seed = first_tuning_seed; seed < first_tuning_seed + of_study.tuning_seeds; ++seed)
+        fits.push_back({.task = &task,
+                        .seed = seed,
+                        .tuned = one.keys,
+                        .name = concat(", ", task.name, ".", seed, ", ", one.name),
+                        .folder = "/" + folder_name(one.name)});
+  return finetuning_stage(trained, "task-tuning", "task tuning", terms, [&](const std::string&) { return fits; });
 }
 
 Plan task_plan(const std::vector<std::string>& runs, const FinetuningTerms& terms, const std::string& folder) {
   const auto tasks = tasks_of(terms);
-  Plan plan{.folder = folder, .root = folder, .stage = "tasks", .compares = false};
+  Plan plan{.root = folder, .folder = folder, .stage = "tasks", .compares = false};
   plan.study.study = "tasks";
   for (int64_t seed = 1; seed <= terms.seeds; ++seed) plan.seeds.push_back(seed);
   std::set<fs::path> seen;
@@ -328,70 +259,21 @@ Plan task_plan(const std::vector<std::string>& runs, const FinetuningTerms& term
     require<ConfigError>(seen.insert(fs::weakly_canonical(fs::path(path) / "")).second, path,
                          ": is named twice; name it once");
   const auto names = names_of_runs(runs);
-  std::vector<PlannedRun> of_runs;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    PlannedRun run{.arm = names[i], .fingerprint = fingerprint_of_run(runs[i])};
-    run.folder = "runs/" + folder_name(run.arm);
-    of_runs.push_back(std::move(run));
-  }
-  for (const auto& run : of_runs)
-    for (const auto& task : tasks) plan.arms.push_back({run.arm + ", " + task.name, {}});
+  std::vector<std::string> fingerprints;
+  for (const auto& run : runs) fingerprints.push_back(fingerprint_of_run(run));
+  for (const auto& name : names)
+    for (const auto& task : tasks) plan.arms.push_back({name + ", " + task.name, {}});
   for (const auto seed : plan.seeds)
-    for (size_t i = 0; i < of_runs.size(); ++i)
+    for (size_t i = 0; i < runs.size(); ++i)
       for (const auto& task : tasks) {
-        auto one = finetuning_of(of_runs[i], runs[i], task, seed, terms);
-        one.seed = seed;
+        const PlannedRun run{.arm = names[i],
+                             .seed = seed,
+                             .folder = folder + "/runs/" + folder_name(names[i]),
+                             .fingerprint = fingerprints[i]};
+        auto& one = plan.runs.emplace_back(finetuning_of(run, runs[i], task, seed, terms));
         one.arm += ", " + task.name;
-        plan.runs.push_back(std::move(one));
       }
   return plan;
-}
-
-std::vector<TaskMetric> task_metrics(const Plan& plan) {
-  const auto terms = finetuning_terms(plan.study.tasks, plan.file);
-  std::vector<TaskMetric> metrics;
-  for (const auto& file : terms.files) {
-    const auto config = read_task_config(file, task_overrides(terms));
-    const auto figure = config.metric.empty() ? "" : config.metric.front();
-    metrics.push_back({.task = config.task,
-                       .figure = figure,
-                       .is_error = is_error(figure),
-                       .floor = name_of_floor(config.kind, Floor::constant)});
-  }
-  return metrics;
-}
-
-void take_finetunings(Plan& trained, const Plan& tasks) {
-  for (const auto& task : task_metrics(trained)) {
-    const auto all = trained.metrics();
-    const auto is_named = [&](const StudyMetric& metric) {
-      const auto* known = std::get_if<TaskMetric>(&metric);
-      return known && known->task == task.task;
-    };
-    if (std::ranges::none_of(all, is_named)) trained.secondary.emplace_back(task);
-  }
-  const auto take = [&](StudyMetric& metric) {
-    auto* task = std::get_if<TaskMetric>(&metric);
-    if (!task || !tasks.waits_for.empty()) return;  // what is there may be of other settings than will be found
-    for (const auto& run : tasks.runs) {
-      if (run.finetuning.task != task->task) continue;
-      const auto status = status_of(tasks, run);
-      if (status.state == RunState::done && change_of(run_path(tasks, run)).empty())
-        task->finetunings[run.source].push_back(run_path(tasks, run));
-      if (failed_by_itself(status) && !status.is_of_failed_source) task->failed.insert(run.source);
-    }
-  };
-  take(trained.metric);
-  for (auto& metric : trained.secondary) take(metric);
-}
-
-std::string missing_finetunings(const Plan& trained, const StudyMetric& metric, const PlannedRun& run) {
-  const auto* task = std::get_if<TaskMetric>(&metric);
-  if (!task) return "";
-  const auto done = task->finetunings.find(run_path(trained, run));
-  const auto count = done == task->finetunings.end() ? 0 : std::ssize(done->second);
-  const auto wanted = trained.study.tasks.seeds;
-  return count == wanted ? "" : concat(count, " of ", wanted, " fine-tunings on ", task->task, " are done");
 }
 
 std::vector<std::string> task_names(const Plan& plan) {

@@ -1,9 +1,8 @@
-#include "study/statistics/fit_points.h"
+#include "study/report/fit_report.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -14,11 +13,11 @@
 #include "core/log.h"
 #include "core/text.h"
 #include "data/reading/line_reader.h"
-#include "data/reading/text_lines.h"
 #include "data/reading/table_reader.h"
+#include "data/reading/text_lines.h"
 #include "run/config/load_config.h"
 #include "study/execution/runs.h"
-#include "study/report/report.h"
+#include "study/search/stages.h"
 
 namespace cloze {
 
@@ -101,7 +100,7 @@ std::vector<CurvePoint> ends_of_decays(const ScheduleConfig& schedule, const std
   for (int64_t k = repeated->decays - 1; k >= 1; --k) {
     const double budget = std::pow(0.5, static_cast<double>(k));
     const auto end = std::find_if(curve.begin(), curve.end(), [&](const CurvePoint& point) {
-      const double steps_beyond = static_cast<double>(point.step) * (point.share - budget) / point.share;
+      const double steps_beyond = point.step * (point.share - budget) / point.share;
       return steps_beyond > -1e-6 && steps_beyond < 1 - 1e-6;
     });
     if (end != curve.end()) ends.push_back(*end);
@@ -112,19 +111,12 @@ std::vector<CurvePoint> ends_of_decays(const ScheduleConfig& schedule, const std
 /// Adds the points of a run: at the end of each decay, and its last one.
 void add_points(std::vector<ScalingPoint>& points, const std::vector<CurvePoint>& earlier, const ScalingPoint& last) {
   for (const auto& end : earlier) {
-    const auto tokens = static_cast<double>(end.tokens);
+    const auto tokens = end.tokens;
     const auto name = concat(last.name, " at ", with_prefix(tokens), " tokens");
     points.push_back({last.size, tokens, end.loss, name, last.changed, last.name});
   }
   points.push_back(last);
   points.back().run = last.name;
-}
-
-/// What was changed on the way of a run; empty: nothing.
-std::string changes_of(const std::string& folder) {
-  ReportedRun run;
-  read_provenance(folder, run);
-  return run.changed;
 }
 
 json fields_of(const std::string& path) {
@@ -185,13 +177,13 @@ std::vector<ScalingPoint> points_of_runs(const std::vector<std::string>& runs, S
     const auto config = decode<RunConfig>(load_run_config(run + "/run.yaml"));
     const auto earlier =
         ends_of_decays(config.schedule, read_curve(run, LossMetric{.name = ""}, config.evaluation.points));
-    add_points(points, earlier, {parameters_of(run, count), tokens, loss, run, changes_of(run)});
+    add_points(points, earlier, {parameters_of(run, count), tokens, loss, run, read_provenance(run).changed});
   }
   return points;
 }
 
 std::vector<ScalingPoint> points_of_study(const std::string& file, const std::string& folder, SizeCount count) {
-  const auto plan = make_plan(file, folder);
+  const auto plan = make_stages(file, folder).compared();
   require<ConfigError>(
       std::holds_alternative<LossMetric>(plan.metric), file, ": is decided by ", metric_name(plan),
       ", and the law is one of held-out losses; give the runs of a study with `metric: {objective: ...}`");
@@ -204,10 +196,10 @@ std::vector<ScalingPoint> points_of_study(const std::string& file, const std::st
     if (!result) continue;
     add_points(points, ends_of_decays(run.config.schedule, read_curve(plan, run)),
                {.size = parameters_of(result->folder, count),
-                .tokens = static_cast<double>(result->tokens),
+                .tokens = result->tokens,
                 .loss = result->value,
-                .name = concat(run.arm, "/", run.seed),
-                .changed = changes_of(result->folder)});
+                .name = run.name(),
+                .changed = read_provenance(result->folder).changed});
   }
   require<DataError>(!points.empty(), plan.folder, ": has no finished runs; train them with `cloze study run ", file,
                      "`");

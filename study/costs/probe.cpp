@@ -1,6 +1,4 @@
-#include "study/plan/probe.h"
-
-#include <unistd.h>
+#include "study/costs/costs.h"
 
 #include <algorithm>
 #include <cmath>

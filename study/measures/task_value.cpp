@@ -1,12 +1,9 @@
-#include "study/statistics/task_value.h"
+#include "study/measures/task_value.h"
 
 #include <cmath>
-#include <filesystem>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/file.h"
 #include "core/fingerprint.h"
 #include "core/json.h"
 #include "core/text.h"

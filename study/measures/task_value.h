@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "study/statistics/metric.h"
+#include "study/measures/metric.h"
 #include "tasks/rows/prepared_task.h"
 
 namespace cloze {

@@ -1,4 +1,3 @@
-// What the fine-tunings of a study cost.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -16,9 +15,8 @@
 #include "models/families/model_config.h"
 #include "run/config/load_config.h"
 #include "run/run_files.h"
-#include "study/execution/runs.h"
-#include "study/plan/plan_table.h"
-#include "study/plan/task_plan.h"
+#include "study/costs/costs.h"
+#include "study/search/task_plan.h"
 #include "study/search/tuning.h"
 #include "tasks/figures/task_metric.h"
 #include "tasks/rows/special_token_template.h"
@@ -211,7 +209,7 @@ std::vector<FinetuningCost> finetuning_costs(const Plan& trained, Prober& prober
       auto& cost = of_network->second;
       if (is_new) {
         task.config = of_file;
-        cost = cost_on(task, terms, networks[i], arm, run_path(trained, trained.runs[i]), prober);
+        cost = cost_on(task, terms, networks[i], arm, trained.runs[i].folder, prober);
         cost.seconds += opening;
       }
       costs.push_back(cost);

@@ -1,5 +1,3 @@
-#include "study/plan/declaration.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -21,8 +19,7 @@ std::string path_of(const Plan& plan) { return plan.root + "/declaration.json"; 
 
 /// Whether a run of the plan was started.
 bool has_begun(const Plan& plan) {
-  return std::ranges::any_of(plan.runs,
-                             [&](const auto& run) { return std::filesystem::exists(record_path(plan, run)); });
+  return std::ranges::any_of(plan.runs, [&](const auto& run) { return std::filesystem::exists(record_path(run)); });
 }
 
 /// The values of the study file by their keys, its defaults included.
