@@ -52,7 +52,7 @@ struct LabelledSetting {
   int64_t labels = 0;      ///< of the task; 0: it has none
   bool segments = true;    ///< of rows that have them
   bool pads_left = false;  ///< as BabyLM's program does where it is asked to
-  bool unpads = false;     ///< the network computes nothing for padding, on the CPU; elsewhere it has the same batches
+  bool unpads = false;     ///< the network computes nothing for padding
   bool probes = false;     ///< its head is probes of layers, whose states are numbered by the rows of a part
 };
 
