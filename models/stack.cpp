@@ -27,6 +27,7 @@ Tensor recomputed(const std::shared_ptr<Block>& block, const Tensor& x, const At
                       read_positions](const std::vector<Tensor>& in) {
     auto biased = context;
     biased.distance_bias = in[1];
+    if (in[1].defined()) biased.made = nullptr;  // its gradients belong to this layer
     const EncoderOutput source{in[2], mask};
     return std::vector{
         block->forward(in[0], biased, drop, site, in[2].defined() ? &source : nullptr, {}, read_positions)};

@@ -293,17 +293,23 @@ extern "C" __global__ void column_sums(i64 rows, i64 width, i64 chunks, const T*
   store(sums, partial + chunk * width, column, width);
 }
 
+/// A matrix [rows, part], whose rows are `stride` numbers apart.
+struct Strided {
+  const T* data;
+  i64 stride;
+};
+
 /// out [rows, width]: two or three matrices [rows, part] side by side, and the sums of its columns, which `partial` may
 /// be null for. part is a multiple of 8.
-extern "C" __global__ void join_columns(i64 rows, i64 width, i64 part, i64 chunks, const T* first, const T* second,
-                                        const T* third, T* out, float* partial) {
+extern "C" __global__ void join_columns(i64 rows, i64 width, i64 part, i64 chunks, Strided first, Strided second,
+                                        Strided third, T* out, float* partial) {
   EACH_CHUNK(rows, width, chunks)
   if (column >= width) return;
   const i64 which = column / part;
-  const T* from = which == 0 ? first : which == 1 ? second : third;
+  const Strided from = which == 0 ? first : which == 1 ? second : third;
   float v[per_lane], sums[per_lane] = {};
   for (i64 row = begin; row < end; ++row) {
-    load(from + row * part, column - which * part, part, v);
+    load(from.data + row * from.stride, column - which * part, part, v);
 #pragma unroll
     for (int i = 0; i < per_lane; ++i) sums[i] += v[i];
     store(v, out + row * width, column, width);

@@ -1,3 +1,4 @@
+#include <array>
 #include <mutex>
 
 #include "core/error.h"
@@ -19,6 +20,7 @@ struct Call {
   int64_t window = -1;                             ///< keys on either side; -1: all
   std::shared_ptr<const UnpaddedRows> unpadded{};  ///< of queries and keys [1, N, ...]; null: they are [B, T, ...]
   bool has_global = false;  ///< the first token of each row is a key of every query, beside its window
+  Tensor without_keys{};    ///< bool [B, T, 1, 1], true = a query that sees no key; undefined: all see some
   Dropout drop{};
   Param q_bias{}, kv_bias{};  ///< which the projections have already; their gradients are sums of columns
   double p() const { return drop.on() ? drop.p : 0; }
@@ -169,18 +171,28 @@ Gradients gradients_of(const Call& call, const Projections& in, const Tensor& ad
   return {{std::get<0>(found), std::get<1>(found), std::get<2>(found)}, std::get<3>(found)};
 }
 
+/// As Strided of kernels.cu.
+struct Strided {
+  const void* data;
+  int64_t stride;
+};
+
 /// Gradients [B, T, H, C] of two or three projections side by side, [R, parts D]; the sums of their columns are added
 /// to the gradient of their bias.
-Tensor joined(const std::vector<Tensor>& parts, const Param& bias) {
+Tensor joined(std::vector<Tensor> parts, const Param& bias) {
   const int64_t part = parts[0].size(-2) * parts[0].size(-1), width = std::ssize(parts) * part;
-  std::vector<Tensor> from;
-  for (const auto& each : parts) from.push_back(each.contiguous().view({-1, part}));
-  from.resize(3);
-  const int64_t rows = from[0].size(0), chunks = chunks_of(rows);
-  const auto out = at::empty({rows, width}, from[0].options());
+  const int64_t rows = parts[0].numel() / part, chunks = chunks_of(rows);
+  const auto out = at::empty({rows, width}, parts[0].options());
+  std::array<Strided, 3> from{};
+  for (size_t k = 0; k < parts.size(); ++k) {
+    const auto& x = parts[k];
+    const bool has_rows = x.stride(3) == 1 && x.stride(2) == x.size(3) && x.stride(0) == x.size(1) * x.stride(1);
+    if (!has_rows) parts[k] = x.contiguous();
+    from[k] = {data(parts[k]), parts[k].stride(1)};
+  }
   const auto partial = bias.defined() ? partial_sums(out, chunks, 1, width) : Tensor();
-  run(out, "join_columns", chunks * tiles_of(width), rows, width, part, chunks, data(from[0]), data(from[1]),
-      data(from[2]), data(out), data(partial));
+  run(out, "join_columns", chunks * tiles_of(width), rows, width, part, chunks, from[0], from[1], from[2], data(out),
+      data(partial));
   if (bias.defined()) add_sums(partial, bias);
   return out;
 }
@@ -193,6 +205,7 @@ struct DeviceAttention : Function<DeviceAttention> {
     const auto scores = added.value_or(Tensor());
     const auto made = mixed_of(call, Projections::of(queries, keys, call.heads), scores);
     if (call.has_global) add_global_key(call, queries, made);
+    if (call.without_keys.defined()) made.out.masked_fill_(call.without_keys, 0.0);
     context->save_for_backward({queries, keys, scores, made.out, made.sums, made.seed, made.offset});
     context->saved_data["of added"] = scores.defined() && scores.requires_grad();
     context->saved_data["call"] = c10::IValue::make_capsule(c10::make_intrusive<CallHolder>(call));
@@ -204,7 +217,8 @@ struct DeviceAttention : Function<DeviceAttention> {
     const auto capsule = context->saved_data["call"].toCapsule();
     const auto& call = static_cast<const CallHolder&>(*capsule).call;
     const Mixed made{saved[3], saved[4], saved[5], saved[6]};
-    const auto grad = grads[0].contiguous().view(made.out.sizes());
+    auto grad = grads[0].contiguous().view(made.out.sizes());
+    if (call.without_keys.defined()) grad = grad.masked_fill(call.without_keys, 0.0);
     const auto found = gradients_of(call, Projections::of(queries, keys, call.heads), added,
                                     context->saved_data["of added"].toBool(), made, grad);
     if (call.has_global) add_gradients_of_global(call, queries, made, grad, found);
@@ -224,44 +238,39 @@ Tensor aligned(const Tensor& added, const plain::Heads& h) {
   return padded.narrow(-1, 0, keys).expand({h.q.size(0), h.q.size(1), h.q.size(2), h.k.size(2)});
 }
 
-/// What is made of a mask; in the first layer of a stack, for all of them.
+/// What is made of a mask and of distance biases; in the first layer of a stack, for all of them.
 MadeMask made_of(const AttentionContext& context, const plain::Heads& h) {
+  const bool has_bias = context.distance_bias.defined();
+  const auto& of = has_bias ? context.distance_bias : context.key_mask;
   for (size_t i = 0; context.made && i < context.made->size(); ++i) {
     const auto& known = (*context.made)[i];
-    if (known.of.is_same(context.key_mask) && known.added.size(2) == h.q.size(2)) return known;
+    if (known.of.is_same(of) && known.added.size(2) == h.q.size(2)) return known;
   }
   const auto mask = plain::attention_mask(h, context);  // true = may be attended to
-  if (!mask.defined()) return {};
-  const auto added = at::zeros(mask.sizes(), h.q.options()).masked_fill(mask.logical_not(), hidden_score);
-  const auto without_keys = mask.any(-1, /*keepdim=*/true).logical_not().transpose(1, 2).squeeze(-1);
-  MadeMask made{context.key_mask, aligned(added, h), without_keys};
-  if (context.made && context.key_mask.defined()) context.made->push_back(made);
+  if (!mask.defined() && !has_bias) return {};
+  MadeMask made{.of = of};
+  auto added = has_bias ? plain::pair_bias(h, context).unsqueeze(0) : at::zeros(mask.sizes(), h.q.options());
+  if (mask.defined()) {
+    added = added.masked_fill(mask.logical_not(), hidden_score);
+    if (!context.padding_is_unread) made.without_keys = mask.any(-1, /*keepdim=*/true).logical_not().transpose(1, 2);
+  }
+  made.added = aligned(added, h);
+  if (context.made && of.defined()) context.made->push_back(made);
   return made;
 }
 
 /// Attention of one input, [B, T, 3 D], or of queries [B, T, D] to others [B, S, 2 D].
 Tensor attend(const Tensor& first, const std::optional<Tensor>& others, const AttentionContext& context, Call call) {
   const auto h = Projections::of(first.detach(), others ? others->detach() : Tensor(), call.heads).heads();
-  const bool has_bias = context.distance_bias.defined();
   call.scale = plain::scale_of(h, context);
-  call.causal = context.causal && !context.key_mask.defined() && !context.prefix.defined() && !has_bias;
+  call.causal =
+      context.causal && !context.key_mask.defined() && !context.prefix.defined() && !context.distance_bias.defined();
   call.window = context.window;
   call.has_global = context.window >= 0 && context.global_mask.defined();
   call.unpadded = context.unpadded;
-  MadeMask made;
-  if (has_bias) {
-    const auto mask = plain::attention_mask(h, context);
-    made.added = plain::pair_bias(h, context).unsqueeze(0);  // [1, H, T, S]
-    if (mask.defined()) {
-      made.added = made.added.masked_fill(mask.logical_not(), hidden_score);
-      made.without_keys = mask.any(-1, /*keepdim=*/true).logical_not().transpose(1, 2).squeeze(-1);
-    }
-    made.added = aligned(made.added, h);
-  } else if (!call.causal && call.window < 0) {
-    made = made_of(context, h);
-  }
-  const auto mixed = DeviceAttention::apply(first, others, if_defined(made.added), call);
-  return made.without_keys.defined() ? mixed.masked_fill(made.without_keys, 0.0) : mixed;
+  const auto made = call.causal || call.window >= 0 ? MadeMask() : made_of(context, h);
+  call.without_keys = made.without_keys;
+  return DeviceAttention::apply(first, others, if_defined(made.added), call);
 }
 
 /// Adds the gradient of b to that of the sums x, which have b already.

@@ -98,11 +98,11 @@ Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, 
 Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual,
                           const FirstLayer* first = nullptr);
 
-/// What attention of a GPU made of a mask in one layer, for the others of its stack.
+/// What attention of a GPU made of a mask and of distance biases in one layer, for the others of its stack.
 struct MadeMask {
-  Tensor of{};            ///< AttentionContext::key_mask
+  Tensor of{};            ///< AttentionContext::distance_bias, or key_mask without it
   Tensor added{};         ///< to scores: [B, H, T, S]
-  Tensor without_keys{};  ///< bool [B, T, 1], true = a query that sees no key; undefined: all see some
+  Tensor without_keys{};  ///< bool [B, T, 1, 1], true = a query that sees no key; undefined: all that are read see some
 };
 
 /// Which keys a query attends to, and how scores are computed.
@@ -123,6 +123,7 @@ struct AttentionContext {
   /// The queries and keys are those of self-attention, [1, N, ...], and of these rows, each of which attends to itself;
   /// not by the plain forms. null: they have their padding
   std::shared_ptr<const UnpaddedRows> unpadded{};
+  bool padding_is_unread = false;                 ///< of queries, of which all others see themselves
   std::shared_ptr<std::vector<MadeMask>> made{};  ///< of the layers so far; null: each makes its own
 
   /// The context of these rows with their padding.
@@ -130,6 +131,7 @@ struct AttentionContext {
     auto padded = *this;
     padded.key_mask = unpadded->mask();
     padded.unpadded = nullptr;
+    padded.padding_is_unread = true;
     return padded;
   }
 };
