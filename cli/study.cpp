@@ -14,7 +14,6 @@
 #include "core/print.h"
 #include "study/execution/runner.h"
 #include "study/costs/costs.h"
-#include "study/execution/progress_view.h"
 #include "study/search/stages.h"
 #include "study/search/task_plan.h"
 

@@ -1,12 +1,13 @@
 #include "study/execution/process.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <csignal>
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <thread>
-#include <unistd.h>
 
 #include "core/error.h"
 #include "core/file.h"

@@ -1,10 +1,11 @@
-#include "study/execution/progress_view.h"
+#include "study/execution/runner.h"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <unistd.h>
 
 #include "core/contains.h"
 #include "core/interrupt.h"

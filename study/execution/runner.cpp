@@ -20,7 +20,6 @@
 #include "run/config/load_config.h"
 #include "run/run_files.h"
 #include "study/execution/process.h"
-#include "study/execution/progress_view.h"
 #include "study/execution/runs.h"
 
 namespace cloze {

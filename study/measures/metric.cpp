@@ -41,7 +41,23 @@ MetricTraits traits_of(const LossMetric& loss) {
 }
 
 MetricValue value_of(const LossMetric& loss, const std::string& folder, const std::string& remedy) {
-  return value_in(read_held_out(folder, remedy), loss, folder);
+  const auto file = read_held_out(folder, remedy);
+  const auto losses = file.losses.find(loss.name);
+  const auto path = folder + "/held_out.json";
+  require<DataError>(losses != file.losses.end(), path, ": has no loss of '", loss.name,
+                     "', by which runs are compared; train the run again");
+  const auto& [examples, bytes] = losses->second;
+  MetricValue value{.examples = examples, .measured = file.measured, .text = file.text};
+  if (loss.unit == LossUnit::bits_per_byte) {
+    require<DataError>(!bytes.empty(), path,
+                       ": has no byte counts, since its tokens were prepared without them; prepare the text again with "
+                       "--force, or compare in nats");
+    value.examples.count = bytes;
+    for (auto& count : value.examples.count) count *= std::numbers::ln2;
+    value.by_nats = value.examples.value() / examples.value();
+  }
+  value.value = value.examples.value();
+  return value;
 }
 
 std::optional<CurveValue> curve_value(const LossMetric& loss, const json& row) {
@@ -213,25 +229,6 @@ std::string row_mark(const StudyMetric& metric) {
 
 void ask(RunConfig& run, const StudyMetric& metric) {
   std::visit([&](const auto& kind) { ask(run, kind); }, metric);
-}
-
-MetricValue value_in(const HeldOutFile& file, const LossMetric& loss, const std::string& folder) {
-  const auto losses = file.losses.find(loss.name);
-  const auto path = folder + "/held_out.json";
-  require<DataError>(losses != file.losses.end(), path, ": has no loss of '", loss.name,
-                     "', by which runs are compared; train the run again");
-  const auto& [examples, bytes] = losses->second;
-  MetricValue value{.examples = examples, .measured = file.measured, .text = file.text};
-  if (loss.unit == LossUnit::bits_per_byte) {
-    require<DataError>(!bytes.empty(), path,
-                       ": has no byte counts, since its tokens were prepared without them; prepare the text again with "
-                       "--force, or compare in nats");
-    value.examples.count = bytes;
-    for (auto& count : value.examples.count) count *= std::numbers::ln2;
-    value.by_nats = value.examples.value() / examples.value();
-  }
-  value.value = value.examples.value();
-  return value;
 }
 
 bool is_better(double value, double other, const StudyMetric& metric) {

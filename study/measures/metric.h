@@ -125,10 +125,6 @@ MetricValue part_of(MetricValue value, HeldOutPart part, const std::string& fold
 /// or edited, and for a run that has not answered.
 MetricValue value_of(const StudyMetric& metric, const std::string& folder, const std::string& remedy);
 
-struct HeldOutFile;
-/// The value of a loss by the held_out.json of the run in `folder`. Throws DataError where the file lacks it, or bytes.
-MetricValue value_in(const HeldOutFile& file, const LossMetric& loss, const std::string& folder);
-
 /// The value in a row of metrics.jsonl, without what value_of knows besides: of a loss in nats; none in other rows.
 struct CurveValue {
   double value = 0, floor = 0;

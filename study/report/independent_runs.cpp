@@ -253,8 +253,7 @@ void measure(IndependentRun& one, const StudyMetric& metric) {
   if (run.state != RunState::done) return;
   const auto* loss = std::get_if<LossMetric>(&metric);
   static_cast<MetricValue&>(run.result) =
-      loss ? value_in(one.held_out, *loss, one.folder)
-           : value_of(metric, one.folder, "fine-tune it with `cloze finetune RUN TASK.yaml`");
+      value_of(metric, one.folder, "fine-tune it with `cloze finetune RUN TASK.yaml`");
   add_usage(run.result, run.curve);
   if (std::isfinite(run.result.value)) return;
   run.state = RunState::failed;

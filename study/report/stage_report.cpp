@@ -6,8 +6,8 @@
 #include "core/text.h"
 #include "study/execution/runs.h"
 #include "study/report/task_report.h"
-#include "study/search/tuning.h"
 #include "study/search/stages.h"
+#include "study/search/tuning.h"
 
 namespace cloze {
 

@@ -1,4 +1,4 @@
-#include "study/search/search.h"
+#include "study/search/stages.h"
 
 #include <algorithm>
 #include <cmath>

@@ -11,7 +11,6 @@
 #include "core/spelling.h"
 #include "run/config/evaluation_protocol.h"
 #include "study/execution/runs.h"
-#include "study/search/search.h"
 #include "study/search/task_plan.h"
 #include "study/search/tuning.h"
 

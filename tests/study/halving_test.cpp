@@ -6,7 +6,7 @@
 #include "study/execution/runner.h"
 #include "study/execution/runs.h"
 #include "study/report/report_rows.h"
-#include "study/search/search.h"
+#include "study/search/stages.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 

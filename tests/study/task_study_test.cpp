@@ -10,7 +10,7 @@
 #include "run/config/load_config.h"
 #include "run/run_files.h"
 #include "study/costs/costs.h"
-#include "study/execution/progress_view.h"
+#include "study/execution/runner.h"
 #include "study/search/task_plan.h"
 #include "study/report/report_rows.h"
 #include "study/search/tuning.h"
