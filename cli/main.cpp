@@ -61,7 +61,7 @@ std::string sentence_of(const std::filesystem::filesystem_error& error) {
   return (path.empty() ? "" : path + ": ") + error.code().message() + remedy;
 }
 
-/// `cloze 0.1.0 (commit 1a2b3c4d5e6f)`
+/// `cloze 0.1.0 (commit HASH)`
 std::string version_words() {
   const auto commit = source_commit();
   return concat("cloze ", CLOZE_VERSION, commit.empty() ? "" : concat(" (commit ", commit, ")"));

@@ -86,6 +86,8 @@ double peak_memory(at::Device gpu) {
   return static_cast<double>(stats.allocated_bytes[0].peak);  // of all pools
 }
 
+void reset_peak_memory(at::Device gpu) { at::getDeviceAllocator(gpu.type())->resetPeakStats(number_of(gpu)); }
+
 Batch to_device(Batch batch, at::Device device) {
   if (device.is_cpu()) return batch;
   batch.on_host = std::make_shared<const Batch>(batch);

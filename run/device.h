@@ -27,8 +27,9 @@ void wait_for(at::Device device);
 /// The memory of a GPU [bytes]; 0: LibTorch does not tell.
 double memory_of(at::Device gpu);
 
-/// The most of it that tensors have taken.
+/// The most of it that tensors have taken, since the process began or `reset_peak_memory`.
 double peak_memory(at::Device gpu);
+void reset_peak_memory(at::Device gpu);
 
 /// A batch of the CPU with its tensors on `device`, to which copies are not waited for.
 Batch to_device(Batch batch, at::Device device);

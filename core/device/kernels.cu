@@ -450,6 +450,7 @@ extern "C" __global__ void global_key_sums(GlobalKey in, i64 count, i64 parts, i
 extern "C" __global__ void global_key_gradients(i64 count, i64 width, i64 parts, i64 length, const int* ends,
                                                 const float* partial, T* dk, T* dv) {
   EACH_TILE(count, width)
+  if (ends && ends[row] == ends[row + 1]) return;  // a row without tokens
   const i64 token = (ends ? (i64)ends[row] : row * length) * width;
   float k[per_lane], v[per_lane], more[per_lane];
   load(dk + token, column, width, k);

@@ -340,12 +340,13 @@ BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& option
   r.data = collator ? collator->store().folder() : "synthetic tokens";
   r.precision = stepper.precision_description() + (use_fused(at::empty({0})) ? "" : ", plain operators");
   add_gemm_throughput(options, device, r);
+  if (!device.is_cpu()) reset_peak_memory(device);  // of those products
   const auto before = core_time();
   const auto timed = time_steps(config, stepper, loader, options);
+  if (!device.is_cpu()) r.peak_gpu_mb = peak_memory(device) / 1e6;
   const auto after = core_time();
   if (const auto warning = shared_cores_warning(before, after); !warning.empty()) log_warning("threads", warning);
   add_gemm_throughput(options, device, r);
-  if (!device.is_cpu()) r.peak_gpu_mb = peak_memory(device) / 1e6;
   const auto parts =
       device.is_cpu() ? parts_of_step(stepper.ledger, timed.times.size()) : parts_of_gpu_step(config, stepper, loader);
   add_steps(timed, parts, config.train.precision, r);
