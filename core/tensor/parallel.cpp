@@ -114,8 +114,9 @@ class Helpers {
   void help() {
     at::get_num_threads();  // at the first question LibTorch sets how many threads this one may use
     const OneThread alone;
-    while (!is_over_) {
-      const uint32_t heard = bell_;
+    for (;;) {
+      const uint32_t heard = bell_;  // before anything is looked at, so that no bell is slept through
+      if (is_over_) return;
       if (take_part()) continue;
       if (!soon([&] { return static_cast<uint32_t>(free_.load()) > 0; })) bell_.wait(heard);
     }

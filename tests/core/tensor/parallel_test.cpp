@@ -94,3 +94,14 @@ TEST_CASE("two threads may have parts at once", "[parallel]") {
   other.join();
   CHECK(sum == 2 * 50 * 190);
 }
+
+TEST_CASE("threads that are told to end while they look for work end", "[parallel]") {
+  const int before = at::get_num_threads();
+  std::atomic<int64_t> parts{0};
+  for (int round = 0; round < 3000; ++round) {
+    at::set_num_threads(2 + round % 2);
+    each_part(3, [&](int64_t) { ++parts; });
+  }
+  at::set_num_threads(before);
+  CHECK(parts == 9000);
+}
