@@ -10,7 +10,8 @@ namespace cloze {
 
 /// What helps where the system starts no more threads or processes.
 inline constexpr const char* threads_remedy =
-    "let this user have more threads and processes (ulimit -u; in a container, its limit of PIDs)";
+    "let this user have more threads and processes (ulimit -u; in a container, its limit of PIDs) and memory for them "
+    "(ulimit -v)";
 
 class WorkerThreads {
  public:
