@@ -1,4 +1,5 @@
-// Processes that meet by c10d's TCPStore and talk by its Gloo: the one file that includes c10d.
+// Processes that meet by c10d's TCPStore and talk by its Gloo, and by NCCL of what is on their cards: the one file that
+// includes c10d.
 #include "distributed/communicator.h"
 
 #ifdef CLOZE_NO_GLOO
@@ -18,6 +19,7 @@ std::unique_ptr<Communicator> meet(const Meeting&) {
 #define USE_DISTRIBUTED
 #define USE_C10D_GLOO
 #include <arpa/inet.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Logging.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -32,6 +34,7 @@ std::unique_ptr<Communicator> meet(const Meeting&) {
 #include <optional>
 #include <thread>
 
+#include "core/device/nccl.h"
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/text.h"
@@ -204,6 +207,23 @@ c10::intrusive_ptr<c10d::ProcessGroupGloo> open_group(const Meeting& meeting, co
                                                      static_cast<int>(meeting.size), options);
 }
 
+/// A tensor that goes to another process, or comes from it.
+struct Moved {
+  int64_t peer;
+  Tensor tensor;
+};
+
+void* stream_of(const Tensor& on_card) {
+  const auto device = on_card.device();
+  return c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle();
+}
+
+std::vector<device::Transfer> on_cards(const std::vector<Moved>& all) {
+  std::vector<device::Transfer> transfers;
+  for (const auto& [peer, tensor] : all) transfers.push_back({peer, tensor.data_ptr(), tensor.nbytes()});
+  return transfers;
+}
+
 class Group final : public Communicator {
  public:
   explicit Group(const Meeting& meeting)
@@ -241,13 +261,13 @@ class Group final : public Communicator {
       nodes_of.push_back(subtrees_in(all, parts_of(r, size(), parts)));
       most = std::max(most, nodes_of.back().size());
     }
-    const auto* shared = shared_for(static_cast<int64_t>(most) * slices.back());
+    const auto* shared = shared_for(flat, static_cast<int64_t>(most) * slices.back());
     if (shared != nullptr) share_sums(sums, slices, *shared);
     std::map<int64_t, std::pair<int64_t, Tensor> > received;  // by the first part of a node: its end, its sum
     for (size_t k = 0; k < most; ++k) {
       const auto own = k < sums.size() ? sums[k] : Tensor();
-      const auto found =
-          shared != nullptr ? shared_slices(own, k, nodes_of, slices, *shared) : sent_slices(own, k, nodes_of, slices);
+      const auto found = shared != nullptr ? shared_slices(own, k, nodes_of, slices, *shared)
+                                           : sent_slices(flat, own, k, nodes_of, slices);
       for (size_t r = 0, at = 0; r < nodes_of.size(); ++r)
         if (k < nodes_of[r].size()) received[nodes_of[r][k].begin] = {nodes_of[r][k].end, found[at++]};
     }
@@ -270,40 +290,37 @@ class Group final : public Communicator {
   }
 
   void gather(const Tensor& flat, const SliceBounds& slices) override {
-    if (const auto* shared = shared_for(flat.numel())) {
+    if (const auto* shared = shared_for(flat, flat.numel())) {
       slice_of(shared->of(rank()), slices, rank()).copy_(slice_of(flat, slices, rank()));
       await_all();
       for (int64_t r = 0; r < size(); ++r)
         if (r != rank()) slice_of(flat, slices, r).copy_(slice_of(shared->of(r), slices, r));
       return await_all();
     }
-    guarded([&] {
-      std::vector<c10::intrusive_ptr<c10d::Work> > works;
-      std::vector<Tensor> own{slice_of(flat, slices, rank())};
-      for (int64_t away = 1; away < size(); ++away) {
-        const auto to = (rank() + away) % size(), from = (rank() + size() - away) % size();
-        std::vector<Tensor> others{slice_of(flat, slices, from)};
-        if (others[0].numel() > 0) works.push_back(group_->recv(others, static_cast<int>(from), 0));
-        if (own[0].numel() > 0) works.push_back(group_->send(own, static_cast<int>(to), 0));
-      }
-      for (const auto& work : works) work->wait();
-    });
+    std::vector<Moved> sent, received;
+    for (int64_t away = 1; away < size(); ++away) {
+      const auto to = (rank() + away) % size(), from = (rank() + size() - away) % size();
+      sent.push_back({to, slice_of(flat, slices, rank())});
+      received.push_back({from, slice_of(flat, slices, from)});
+    }
+    transfer(flat, std::move(sent), std::move(received));
   }
 
   void broadcast(const Tensor& tensor) override {
+    const auto* cards = cards_for(tensor);
     guarded([&] {
       std::vector<Tensor> tensors{tensor};
-      group_->broadcast(tensors)->wait();
+      if (cards != nullptr)
+        cards->broadcast(tensor.data_ptr(), tensor.nbytes(), stream_of(tensor));
+      else
+        group_->broadcast(tensors)->wait();
     });
   }
 
   void move(const Tensor& tensor, int64_t from, int64_t to) override {
-    std::vector<Tensor> tensors{tensor};
-    guarded([&] {
-      if (from == to || tensor.numel() == 0) return;
-      if (rank() == from) group_->send(tensors, static_cast<int>(to), 0)->wait();
-      if (rank() == to) group_->recv(tensors, static_cast<int>(from), 0)->wait();
-    });
+    if (from == to) return;
+    transfer(tensor, rank() == from ? std::vector<Moved>{{to, tensor}} : std::vector<Moved>(),
+             rank() == to ? std::vector<Moved>{{from, tensor}} : std::vector<Moved>());
   }
 
   std::vector<std::vector<double> > exchange(const std::vector<double>& own) override {
@@ -354,21 +371,48 @@ class Group final : public Communicator {
 
   using Nodes = std::vector<std::vector<PartRange> >;  // of each process
 
-  /// The own slices of the k-th nodes of all processes that have so many, by the network.
-  std::vector<Tensor> sent_slices(const Tensor& own, size_t k, const Nodes& nodes_of, const SliceBounds& slices) {
-    const auto width = slices[static_cast<size_t>(rank()) + 1] - slices[static_cast<size_t>(rank())];
-    std::vector<int64_t> sent, taken;
-    int64_t rows = 0;
-    for (size_t r = 0; r < nodes_of.size(); ++r) {
-      const bool gives = k < nodes_of[r].size();
-      sent.push_back(own.defined() ? slices[r + 1] - slices[r] : 0);
-      taken.push_back(gives ? width : 0);
-      rows += gives;
+  /// Sends and receives tensors, all at once. `like`: on the device of all of them.
+  void transfer(const Tensor& like, std::vector<Moved> sent, std::vector<Moved> received) {
+    const auto* cards = cards_for(like);
+    for (auto* all : {&sent, &received}) std::erase_if(*all, [](const Moved& one) { return one.tensor.numel() == 0; });
+    guarded([&] {
+      if (cards != nullptr) return cards->transfer(on_cards(sent), on_cards(received), stream_of(like));
+      std::vector<c10::intrusive_ptr<c10d::Work> > works;
+      for (const auto& [peer, tensor] : received) {
+        std::vector<Tensor> tensors{tensor};
+        works.push_back(group_->recv(tensors, static_cast<int>(peer), 0));
+      }
+      for (const auto& [peer, tensor] : sent) {
+        std::vector<Tensor> tensors{tensor};
+        works.push_back(group_->send(tensors, static_cast<int>(peer), 0));
+      }
+      for (const auto& work : works) work->wait();
+    });
+  }
+
+  /// NCCL, where tensors are on cards.
+  const device::Nccl* cards_for(const Tensor& like) {
+    if (!like.is_cuda()) return nullptr;
+    if (!cards_) {
+      const auto id = share(is_first() ? device::Nccl::new_id() : "");
+      cards_ = std::make_unique<device::Nccl>(rank(), size(), id);
     }
-    auto all = at::empty({rows * width});
-    auto given = own.defined() ? own : at::empty({0});
-    guarded([&] { group_->alltoall_base(all, given, taken, sent)->wait(); });
-    return all.view({rows, width}).unbind();
+    return cards_.get();
+  }
+
+  /// The own slices of the k-th nodes of all processes that have so many, by the network.
+  std::vector<Tensor> sent_slices(const Tensor& flat, const Tensor& own, size_t k, const Nodes& nodes_of,
+                                  const SliceBounds& slices) {
+    std::vector<Moved> sent, received;
+    std::vector<Tensor> found;
+    for (int64_t r = 0; r < size(); ++r) {
+      const bool gives = k < nodes_of[static_cast<size_t>(r)].size(), is_own = r == rank();
+      if (own.defined() && !is_own) sent.push_back({r, slice_of(own, slices, r)});
+      if (gives) found.push_back(is_own ? slice_of(own, slices, r) : at::empty_like(slice_of(flat, slices, rank())));
+      if (gives && !is_own) received.push_back({r, found.back()});
+    }
+    transfer(flat, std::move(sent), std::move(received));
+    return found;
   }
 
   /// The same by the memory of the machine, where share_sums has put them.
@@ -397,8 +441,9 @@ class Group final : public Communicator {
     await_all();
   }
 
-  /// Memory of so many floats for each process, where all are on one machine.
-  const SharedMemory* shared_for(int64_t floats) {
+  /// Memory of so many floats for each process, where all are on one machine, and `flat` on the CPU.
+  const SharedMemory* shared_for(const Tensor& flat, int64_t floats) {
+    if (!flat.is_cpu()) return nullptr;
     if (sees_memory_ && (!shared_memory_ || shared_memory_->floats() < floats)) {
       shared_memory_ = SharedMemory::open(*this, floats);
       sees_memory_ = shared_memory_ != nullptr;
@@ -451,6 +496,7 @@ class Group final : public Communicator {
   std::vector<std::string> names_{};
   std::string network_{};
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_{};
+  std::unique_ptr<device::Nccl> cards_{};
   bool has_failed_ = false;
   int64_t shared_ = 0;
   std::unique_ptr<SharedMemory> shared_memory_{};

@@ -410,4 +410,15 @@ double global_norm(const Tensor& grads) {
   return std::sqrt(total);
 }
 
+std::vector<double> norms_of(const std::vector<Tensor>& gradients) {
+  std::vector<double> norms;
+  if (gradients.empty()) return norms;
+  if (gradients[0].is_cpu()) {
+    for (const auto& one : gradients) norms.push_back(global_norm(one));
+    return norms;
+  }
+  const auto all = at::stack(at::_foreach_norm(gradients)).to(at::kCPU, at::kDouble);  // one wait for the device
+  return {all.data_ptr<double>(), all.data_ptr<double>() + all.numel()};
+}
+
 }  // namespace cloze

@@ -69,6 +69,8 @@ int64_t moment_bytes(const UpdateRule& rule, const Param& param);
 
 /// L2 norm of a flat gradient; the same for any number of threads.
 double global_norm(const Tensor& grads);
+/// The norms of parts of it.
+std::vector<double> norms_of(const std::vector<Tensor>& gradients);
 
 /// True for parameters to which weight decay and LAMB's trust ratio apply: weights, embeddings, and those that the
 /// config adds.

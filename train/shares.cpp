@@ -1,7 +1,6 @@
 #include "train/shares.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "core/fingerprint.h"
@@ -93,10 +92,11 @@ void Shares::sum_gradients(const std::function<void(int64_t part)>& add_part) {
 }
 
 std::vector<double> Shares::exchange_squares() const {
-  std::vector<double> own, all;
+  std::vector<Tensor> gradients;
   for (const auto& range : flat_.ranges())
-    if (own_slice().contains(range.offset))
-      own.push_back(std::pow(global_norm(flat_.grads.narrow(0, range.offset, range.numel)), 2));
+    if (own_slice().contains(range.offset)) gradients.push_back(flat_.grads.narrow(0, range.offset, range.numel));
+  std::vector<double> own = norms_of(gradients), all;
+  for (auto& norm : own) norm *= norm;
   for (const auto& squares : processes_.exchange(own)) all.insert(all.end(), squares.begin(), squares.end());
   return all;
 }
@@ -111,7 +111,8 @@ void Shares::gather_values() {
 }
 
 void Shares::require_equal_weights() const {
-  const auto hash = XXH3_64bits(flat_.values.data_ptr<float>(), static_cast<size_t>(flat_.values.nbytes())) >> 11;
+  const auto values = flat_.values.cpu();
+  const auto hash = XXH3_64bits(values.data_ptr<float>(), values.nbytes()) >> 11;
   const auto hashes = processes_.exchange({static_cast<double>(hash)});
   for (size_t rank = 1; rank < hashes.size(); ++rank)
     require<Error>(hashes[rank] == hashes[0], "the weights of ", processes_.name_of(static_cast<int64_t>(rank)),

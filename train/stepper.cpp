@@ -216,7 +216,8 @@ struct Stepper::Impl {
     for (size_t micro = 0; micro < mems.size(); ++micro) {
       mems[micro].resize(layers);
       for (auto& mem : mems[micro]) {
-        if (!mem.defined()) mem = at::empty(mems_shape, static_cast<at::ScalarType>(of_first[1]));
+        if (!mem.defined())
+          mem = at::empty(mems_shape, flat.values.options().dtype(static_cast<at::ScalarType>(of_first[1])));
         move(mem, shares.owner_of_micro_batch(static_cast<int64_t>(micro), std::ssize(mems)));
       }
     }

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "cli/engine/rank_output.h"
+#include "core/device/compiled.h"
 #include "core/file.h"
 #include "core/fingerprint.h"
 #include "core/interrupt.h"
@@ -21,6 +22,7 @@
 #include "distributed/launch.h"
 #include "distributed/watch.h"
 #include "run/config/load_config.h"
+#include "run/device.h"
 #include "run/process.h"
 #include "run/records/provenance.h"
 #include "run/run_files.h"
@@ -58,10 +60,23 @@ std::string sentence_of(const std::exception& error) {
   return text.substr(0, text.find("\nException raised from"));
 }
 
+/// Of several processes of a machine each sees one card, so that `cuda` is its own: that of its number, of those that
+/// it may use. Where it may use one alone, the launcher has given it that.
+void take_own_card(const Meeting& meeting) {
+  if (meeting.local_size == 1) return;
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  const auto cards = separated(visible != nullptr ? visible : "", ",");
+  const auto number = static_cast<size_t>(meeting.local_rank);
+  if (visible != nullptr && cards.size() == 1) return;
+  const auto own = visible == nullptr ? concat(number) : number < cards.size() ? cards[number] : "";
+  setenv("CUDA_VISIBLE_DEVICES", own.c_str(), /*overwrite=*/1);
+}
+
 /// One process of a run, and what its watch needs to know when it ends it.
 class Rank {
  public:
   explicit Rank(const TogetherCommand& command) : command_(command), meeting_(command.meeting) {
+    take_own_card(meeting_);
     meeting_.end = [this](const Failure& failure) { end(failure); };
     group_ = meet(meeting_);
     if (group_->is_first()) return;
@@ -95,6 +110,8 @@ class Rank {
     if (fact == "instruction set")
       return "start all with CLOZE_ISA set to the lower one, or begin the run with train.deterministic=false";
     if (fact == "command") return "for separate runs, unset the variables of the launcher";
+    if (fact.starts_with("compute capability"))
+      return "use GPUs of one kind, or begin the run with train.deterministic=false";
     if (fact == "data") return "copy the prepared text to every machine";
     return "start the same program on every machine";
   }
@@ -183,9 +200,7 @@ class Rank {
   }
 
   int train_one(const PretrainCommand& asked, const TrainTogether& train) {
-    const auto& device = asked.config.train.device;
-    require<ConfigError>(device == "cpu", "train.device is ", device, ", and several processes train on CPUs; leave ",
-                         "--processes or the launcher out, or set train.device=cpu");
+    if (asked.config.train.device != "cpu") check_card(asked.config.train);
     if (asked.config.train.deterministic) compare("processor", {{"instruction set", best_isa()}});
     set_run(asked.run);
     auto parts = parts_of_run(asked.config);
@@ -198,6 +213,20 @@ class Rank {
       training.add(std::make_unique<StepNote>(step_));
     };
     return train(asked, parts, *group_);
+  }
+
+  /// Throws ConfigError where this process has no card of its own, or of another kind than the first.
+  void check_card(const TrainConfig& config) {
+    require<ConfigError>(config.device == "cuda", "train.device is ", config.device, ", and each of several processes ",
+                         "takes a GPU of its own; use cuda");
+    try {
+      device_of(config.device);
+    } catch (const ConfigError& error) {
+      fail<ConfigError>(error.what(), "; start as many processes as a machine has GPUs: each takes one of its own");
+    }
+    const auto capability = device::compute_capability(0);
+    if (config.deterministic)
+      compare("card", {{"compute capability of the GPU", concat(capability.first, ".", capability.second)}});
   }
 
   /// When the first process has opened the run's folder, the others write there, too.

@@ -1,6 +1,5 @@
 #include "core/device/compiled.h"
 
-#include <dlfcn.h>
 #include <glob.h>
 #include <link.h>
 
@@ -13,7 +12,7 @@
 #include <vector>
 
 #include "core/device/kernels_text.h"
-#include "core/error.h"
+#include "core/device/loaded.h"
 #include "core/file.h"
 #include "core/fingerprint.h"
 
@@ -57,15 +56,6 @@ void* open_nvrtc() {
 }
 
 void* open_driver() { return dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL); }
-
-/// A C function of the driver or of NVRTC; those of a library that is loaded for the whole process come first.
-template <class F>
-F* function_of(void* library, const char* name) {
-  void* found = dlsym(RTLD_DEFAULT, name);
-  if (!found && library) found = dlsym(library, name);
-  require<Error>(found != nullptr, "the function ", name, " is missing");
-  return reinterpret_cast<F*>(found);
-}
 
 /// The dozen functions that are used. Their types are those of cuda.h and nvrtc.h.
 struct Functions {

@@ -40,9 +40,9 @@ def run(*words, card=True, code=0, log=subprocess.STDOUT, **variables):
     return done.stdout
 
 
-def pretrain(config, name, device, *more, **variables):
+def pretrain(config, name, device, *more, **how):
     return run("pretrain", config, *SMALL, "--set", f"data.tokens={config.split('/')[0]}-tokens", "--set",
-               f"train.device={device}", "--run", name, *more, **variables)
+               f"train.device={device}", "--run", name, *more, **how)
 
 
 def losses(name):
@@ -73,6 +73,27 @@ def check_other_device():
     said = pretrain("bert/tiny", "bert-cpu-fp32", "cuda", "--resume", "--set", "train.precision=fp32", "--set",
                     "train.budget.steps=5")
     check("a run goes on on a GPU, and says so", "train.device" in said, said)
+
+
+def check_processes():
+    """Several processes with a card each, by the stand-in's NCCL, train what one with a card trains, to the same bytes."""
+    if not os.path.exists("/dev/shm") or len(os.sched_getaffinity(0)) < 2:
+        return print("not tried: several processes with a card each, for want of a second core")
+    shared = ["--set", "train.parts=3", "--set", "train.accumulation=3"]
+    for config, more in (("bert/tiny", []), ("bert/tiny", ["--set", "optimizer.kind=lamb"]), ("xlnet/tiny", [])):
+        one, two = (f"{config.split('/')[0]}-{len(more)}-by-{n}" for n in (1, 2))
+        pretrain(config, one, "cuda", *shared, *more)
+        pretrain(config, two, "cuda", *shared, *more, "--processes", "2", FAKE_CUDA_DEVICES="2")
+        for file in sorted(pathlib.Path(one).glob("step-*/**/*")):
+            other = pathlib.Path(two, *file.parts[1:])
+            if file.suffix == ".safetensors":
+                check(f"{other} has the bytes of {file}", file.read_bytes() == other.read_bytes())
+    run("pretrain", "--run", "bert-0-by-2", "--resume", "--set", "train.budget.steps=5")
+    words = ["bert/tiny", "refused", "cuda", *shared, "--processes", "2"]
+    said = pretrain(*words, code=2)
+    check("a card for each process is asked for", "start as many processes as a machine has GPUs" in said, said)
+    said = pretrain(*words, code=1, CUDA_VISIBLE_DEVICES="0")
+    check("two processes of one card are refused", "has each process a card of its own?" in said, said)
 
 
 def check_use():
@@ -187,10 +208,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         pathlib.Path("text.txt").write_text("The cat sat on the mat. Then it slept.\n\nA dog barked.\n" * 400)
-        for family in ("bert", "gpt2"):
+        for family in ("bert", "gpt2", "xlnet"):
             run("prepare", "text.txt", "--vocab-size", "300", "--for", family, "--out", f"{family}-tokens", card=False)
         check_training()
         check_without_kernels()
+        check_processes()
         check_other_device()
         check_use()
         check_tasks()

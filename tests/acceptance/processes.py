@@ -265,7 +265,9 @@ def check_errors():
     check("a mistake is told once", run.code() == 2 and run.text().count("error:") == 1, run.text())
     check("nothing is left of it", not pathlib.Path("bad").exists())
     run = pretrain("gpu", "--processes", 2, "--set", "train.device=cuda")
-    check("a GPU is refused", run.code() == 2 and "several processes train on CPUs" in run.last(), run.text())
+    check("GPUs that are not there are named", run.code() == 2 and "each takes one of its own" in run.last(), run.text())
+    run = pretrain("gpu", "--processes", 2, "--set", "train.device=cuda:1")
+    check("one GPU for all is refused", run.code() == 2 and "a GPU of its own; use cuda" in run.last(), run.text())
     ranks = started_by_srun("other", 2, commands=([], ["--set", "train.seed=3"]))
     codes = [one.code(20) for one in ranks]
     check("processes with other commands are refused", codes == [2, 2] and "rank 1 on " in ranks[0].last() and

@@ -6,7 +6,7 @@
 // backward pass runs on a thread of its own, as on a GPU. Operators, syncs, copies and operators with tensors of both
 // devices are counted (counts.h). What it cannot show: speed, the roundings and atomics of a GPU's kernels, streams.
 //
-//   FAKE_CUDA_DEVICES   number of GPUs, 1 without it; 0: as a machine without a driver
+//   FAKE_CUDA_DEVICES   number of GPUs, 1 without it; 0: as a machine without a driver; CUDA_VISIBLE_DEVICES names some
 //   FAKE_CUDA_MEMORY    bytes of the card
 //   FAKE_CUDA_CAPABILITY  the first number of its compute capability, 9 without it
 //   FAKE_CUDA_REPORT    file that receives the counts when the process ends
@@ -14,6 +14,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include <cstdlib>
+#include <sstream>
 
 #include "tests/support/fake_cuda/generator.h"
 #include "tests/support/fake_cuda/memory.h"
@@ -27,7 +28,13 @@ const c10::Stream only_stream(c10::Stream::DEFAULT, card);
 
 c10::DeviceIndex number_of_cards() {
   const char* number = std::getenv("FAKE_CUDA_DEVICES");
-  return static_cast<c10::DeviceIndex>(number ? std::atoi(number) : 1);
+  const int all = number ? std::atoi(number) : 1;
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (!visible) return static_cast<c10::DeviceIndex>(all);
+  c10::DeviceIndex seen = 0;
+  std::istringstream numbers(visible);
+  for (std::string one; std::getline(numbers, one, ',');) seen += std::atoi(one.c_str()) < all;
+  return seen;
 }
 
 }  // namespace
