@@ -160,6 +160,12 @@ const Plan& unsettled_before(const Stages& stages, size_t stage) {
   return found == end ? stages.plans[stage - 1] : *found;
 }
 
+/// What that stage has to do, which nothing keeps from being done; empty: nothing.
+std::string left_before(const Stages& stages, size_t stage) {
+  const auto& before = unsettled_before(stages, stage);
+  return before.waits_for.empty() ? unsettled_words(before) : "";
+}
+
 StudyProgress sum_of(const std::map<size_t, StudyProgress>& stages) {
   StudyProgress all;
   for (const auto& [stage, one] : stages) {
@@ -172,13 +178,11 @@ StudyProgress sum_of(const std::map<size_t, StudyProgress>& stages) {
   return all;
 }
 
-/// Says what a stage waits for. Throws DataError where nothing is left to do for it.
-void answer_waiting(const Stages& stages, size_t stage, bool whole) {
+/// Says what a stage waits for, of which this is left. Throws DataError where nothing is, and it waits all the same.
+void answer_waiting(const Stages& stages, size_t stage, const std::string& left, bool whole) {
   const auto& plan = stages.plans[stage];
-  const auto& before = unsettled_before(stages, stage);
-  const auto left = before.waits_for.empty() ? unsettled_words(before) : "";
-  require<DataError>(!whole || !left.empty(), before.folder, ": ", plan.stage, " cannot start without ",
-                     plan.waits_for);
+  require<DataError>(!whole || !left.empty(), unsettled_before(stages, stage).folder, ": ", plan.stage,
+                     " cannot start without ", plan.waits_for);
   log_info("study", concat(plan.stage, ": waits for ", plan.waits_for, left.empty() ? "" : ", of which " + left));
 }
 
@@ -227,14 +231,18 @@ StudyProgress run_stages(const std::string& file, const std::string& folder, con
   auto stages = make_stages(file, folder);
   check_names(stages, options.only);
   std::map<size_t, StudyProgress> progress;  // of each stage, as it was left the last time
+  std::string left;                          // when the last stage was left
   for (size_t i = 0; i < stages.plans.size(); ++i) {
     if (i > 0) stages = make_stages(file, folder);  // with what the stages before have found
     if (!options.only.empty() && names_in(stages.plans[i], options.only).empty()) continue;
     if (!stages.plans[i].waits_for.empty()) {
       const bool waited = waited_for_others(stages, i);
-      stages = make_stages(file, folder);  // the last of the others may have ended since they were made
-      if (!waited && !stages.plans.at(i).waits_for.empty()) {
-        answer_waiting(stages, i, options.only.empty());
+      // Others work meanwhile, and may leave between two runs of theirs what is free to do here.
+      const auto left_now = left_before(stages, i);
+      stages = make_stages(file, folder);
+      const bool may_go_on = waited || (options.only.empty() && left_now != left);
+      if (!may_go_on && !stages.plans.at(i).waits_for.empty()) {
+        answer_waiting(stages, i, left_now, options.only.empty());
         break;
       }
       i = 0;  // what others have left may need more of every stage
@@ -245,6 +253,7 @@ StudyProgress run_stages(const std::string& file, const std::string& folder, con
     if (each.only.empty() && (!options.only.empty() || (decides(stages, i) && is_settled(plan)))) continue;
     if (stages.plans.size() > 1) log_info("study", concat(plan.stage, ": ", plan.runs.size(), " runs"));
     progress[i] = run_study(plan, each);
+    left = left_before(stages, i + 1);
   }
   return sum_of(progress);
 }
