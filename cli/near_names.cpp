@@ -45,10 +45,8 @@ std::vector<std::string> names_in(const CLI::App& verb) {
 
 /// In lower case, with `-` for `_`.
 std::string spelled(std::string word) {
-  for (auto& character : word) {
-    if (character == '_') character = '-';
-    if (character >= 'A' && character <= 'Z') character = static_cast<char>(character - 'A' + 'a');
-  }
+  const auto spell = [](unsigned char letter) { return letter == '_' ? '-' : std::tolower(letter); };
+  std::ranges::transform(word, word.begin(), spell);
   return word;
 }
 
@@ -62,12 +60,30 @@ std::string unexpected(const CLI::App& app) {
   return left[0].substr(left[0].starts_with(bracket_guard) ? 1 : 0);
 }
 
-/// An option of other programs, and what a verb has instead.
-struct ForeignOption {
-  const char* verb;
-  const char* name;  ///< as `spelled` has it, without the dashes
-  const char* own;   ///< the option that is meant; empty: `how` says what to do
-  const char* how = "";
+std::string in_capitals(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char letter) { return std::toupper(letter); });
+  return text;
+}
+
+/// `cloze predict RUN FILE`: a verb and what stands after it.
+std::string form_of(const CLI::App& verb) {
+  std::string form = "cloze" + words_to(verb);
+  for (const auto* option : verb.get_options())
+    if (option->get_positional()) form += " " + in_capitals(option->get_name(/*positional=*/true));
+  return form;
+}
+
+bool has_option(const CLI::App& verb, const std::string& name) { return verb.get_option_no_throw(name) != nullptr; }
+
+/// The answer to words of other programs, separated by spaces and as `spelled` has them: options of a verb, or of all
+/// that have what is meant; verbs, of a program.
+struct ForeignWords {
+  const char* names;
+  const char*
+      answer;  ///< options, of which a verb has the first that it knows, the argument that is meant, or what to do
+  const char* verb = "";
+
+  bool have(const std::string& word) const { return contains(separated(names, " "), word); }
 };
 
 // The answer to several words.
@@ -81,108 +97,59 @@ constexpr const char* loggers =
     "TensorBoard reads the folder of a run, and `cloze pretrain --hook COMMAND` runs a command at each event, for W&B "
     "or MLflow";
 
-const std::vector<ForeignOption>& foreign_options() {
-  static const std::vector<ForeignOption> options{
-      {"prepare", "output", "--out"},
-      {"prepare", "output-dir", "--out"},
-      {"prepare", "out-dir", "--out"},
-      {"prepare", "destdir", "--out"},
-      {"prepare", "input", "", "files of text stand after the verb: cloze prepare FILE --out DIR"},
-      {"prepare", "input-file", "", "files of text stand after the verb: cloze prepare FILE --out DIR"},
-      {"prepare", "files", "", "files of text stand after the verb: cloze prepare FILE --out DIR"},
-      {"prepare", "lower", "--lowercase"},
-      {"prepare", "do-lower-case", "--lowercase"},
-      {"prepare", "uncased", "--lowercase"},
-      {"prepare", "workers", "--threads"},
-      {"prepare", "num-workers", "--threads"},
-      {"prepare", "num-proc", "--threads"},
-      {"prepare", "jobs", "--threads"},
-      {"prepare", "overwrite", "--force"},
-      {"prepare", "validation", "--valid"},
-      {"prepare", "dev", "--valid"},
-      {"prepare", "validpref", "--valid"},
-      {"prepare", "test-size", "--held-out"},
-      {"prepare", "val-split", "--held-out"},
-      {"prepare", "model-type", "--train"},
-      {"prepare", "tokenizer-type", "--train"},
-      {"prepare", "algorithm", "--train"},
-      {"prepare", "o", "--out"},
-      {"pretrain", "run-dir", "--run"},
-      {"pretrain", "name", "--run"},
-      {"pretrain", "o", "--run"},
-      {"pretrain", "out", "--run"},
-      {"pretrain", "do-train", "", "cloze pretrain always trains, and evaluates on the way; leave it out"},
-      {"pretrain", "do-eval", "", "cloze pretrain always trains, and evaluates on the way; leave it out"},
-      {"pretrain", "tokenizer", "",
-       "a run has the tokenizer of its tokens: cloze prepare TEXT --tokenizer TOKENIZER --out DIR"},
-      {"pretrain", "bert-config-file", "",
-       "the config is a YAML file that stands after the verb; `cloze config bert` prints the keys of a BERT"},
-      {"pretrain", "dry-run", "",
-       "`cloze describe CONFIG` prints the model and its memory, `cloze benchmark CONFIG` times a few steps"},
-      {"pretrain", "force", "", "no run is overwritten; continue it with --resume, or name another folder with --run"},
-      {"evaluate", "data", "--tokens"},
-      {"evaluate", "data.tokens", "--tokens"},
-      {"evaluate", "bs", "--batch-size"},
-      {"evaluate", "task", "--suite"},
-      {"evaluate", "tasks", "--suite"},
-      {"evaluate", "glue", "", fine_tuned},
-      {"generate", "max-length", "--max-new-tokens"},
-      {"generate", "max-len", "--max-new-tokens"},
-      {"generate", "max-tokens", "--max-new-tokens"},
-      {"generate", "beam", "--num-beams"},
-      {"generate", "beams", "--num-beams"},
-      {"generate", "num-samples", "--num-return-sequences"},
-      {"generate", "prompt", "", "prompts stand after the run: cloze generate RUN PROMPT"},
-      {"generate", "text", "", "prompts stand after the run: cloze generate RUN PROMPT"},
-      {"generate", "input", "--file"},
-      {"fill", "text", "", "texts stand after the run: cloze fill RUN TEXT"},
-      {"fill", "input", "--file"},
-      {"score", "text", "", "texts are lines of a file, or of a pipe: echo TEXT | cloze score RUN -"},
-      {"view", "text", "", "texts are lines of a file, or of a pipe: echo TEXT | cloze view RUN - --out view.html"},
-      {"predict", "text", "", "items are in a file, or in a pipe: cloze predict RUN FILE"},
-      {"tokenize", "text", "", "texts stand after the tokenizer: cloze tokenize TOKENIZER TEXT"},
-      {"fill", "top-k", "--top"},
-      {"export", "output", "--out"},
-      {"export", "output-dir", "--out"},
-      {"export", "format", "--to"},
-      {"import", "output", "--out"},
-      {"import", "output-dir", "--out"},
-      {"view", "output", "--out"},
-      {"predict", "output", "--out"},
-      {"predict", "output-file", "--out"},
-      {"evaluate", "output", "--out"},
-      {"evaluate", "output-dir", "--out"},
-      {"finetune", "output", "--run"},
-      {"finetune", "output-dir", "--run"}};
-  return options;
-}
+constexpr ForeignWords foreign_options[] = {
+    {"output output-dir output-file out-dir out destdir o run-dir name", "--run --out"},
+    {"c config config-file cfg", "config"},
+    {"input input-file files text prompt", "text"},
+    {"input", "--file"},
+    {"lower do-lower-case uncased", "--lowercase"},
+    {"workers num-workers num-proc jobs", "--threads"},
+    {"overwrite", "--force"},
+    {"validation dev validpref", "--valid"},
+    {"test-size val-split", "--held-out"},
+    {"model-type tokenizer-type algorithm", "--train"},
+    {"data data.tokens", "--tokens"},
+    {"bs", "--batch-size"},
+    {"task tasks", "--suite"},
+    {"max-length max-len max-tokens", "--max-new-tokens"},
+    {"beam beams", "--num-beams"},
+    {"num-samples", "--num-return-sequences"},
+    {"top-k", "--top"},
+    {"format", "--to"},
+    {"glue", fine_tuned, "evaluate"},
+    {"text", "texts are lines of a file, or of a pipe: echo TEXT | cloze score RUN -", "score"},
+    {"text", "texts are lines of a file, or of a pipe: echo TEXT | cloze view RUN - --out view.html", "view"},
+    {"text", "items are in a file, or in a pipe: cloze predict RUN FILE", "predict"},
+    {"do-train do-eval", "cloze pretrain always trains, and evaluates on the way; leave it out", "pretrain"},
+    {"tokenizer", "a run has the tokenizer of its tokens: cloze prepare TEXT --tokenizer TOKENIZER --out DIR",
+     "pretrain"},
+    {"bert-config-file",
+     "the config is a YAML file that stands after the verb; `cloze config bert` prints the keys of a BERT", "pretrain"},
+    {"dry-run", "`cloze describe CONFIG` prints the model and its memory, `cloze benchmark CONFIG` times a few steps",
+     "pretrain"},
+    {"force", "no run is overwritten; continue it with --resume, or name another folder with --run", "pretrain"}};
 
 /// What is meant by an option of another program, or by one that a verb spells otherwise; empty for others.
 std::string option_meant_by(const CLI::App& verb, const std::string& word) {
   if (!word.starts_with('-')) return "";
+  const auto unknown = "'" + word + "' is not known here; ";
   const auto name = spelled(word.substr(0, word.find('=')));
-  const auto bare = name.substr(std::min(name.size(), name.find_first_not_of('-')));
   for (const auto& known : option_names_in(verb))
-    if (spelled(known) == name) return "'" + word + "' is not known here; did you mean '" + known + "'?";
-  for (const auto& foreign : foreign_options()) {
-    if (verb.get_name() != foreign.verb || bare != foreign.name) continue;
-    const std::string own = foreign.own;
-    return "'" + word + "' is not known here; " + (own.empty() ? foreign.how : "did you mean '" + own + "'?");
+    if (spelled(known) == name) return unknown + "did you mean '" + known + "'?";
+  for (const auto& foreign : foreign_options) {
+    if (!foreign.have(name.substr(std::min(name.size(), name.find_first_not_of('-'))))) continue;
+    if (verb.get_name() == foreign.verb) return unknown + foreign.answer;
+    for (const auto& own : separated(foreign.answer, " "))
+      if (*foreign.verb == '\0' && has_option(verb, own))
+        return unknown + (own.starts_with('-') ? "did you mean '" + own + "'?"
+                                               : "it stands after the verb, without a name: " + form_of(verb));
   }
   return "";
 }
 
-/// What is meant by an option for the config, which is an argument; empty for others.
-std::string config_of_option(const CLI::App& verb, const std::string& word) {
-  const auto name = spelled(word.substr(0, word.find('=')));
-  const bool is_meant = name == "-c" || name == "--config" || name == "--config-file" || name == "--cfg";
-  if (!is_meant || verb.get_option_no_throw("config") == nullptr) return "";
-  return "'" + word + "' is not known here; the config stands after the verb: cloze" + words_to(verb) + " FILE";
-}
-
 /// What is meant by an option that is a config key, or has advice; empty for others.
 std::string key_of_option(const CLI::App& verb, const std::string& word) {
-  if (!word.starts_with("--") || verb.get_option_no_throw("--set") == nullptr) return "";
+  if (!word.starts_with("--") || !has_option(verb, "--set")) return "";
   const bool only_evaluates = verb.get_name() == "evaluate";  // its --set takes keys of that section alone
   std::string text;
   for (const auto& key : keys_meant_by(RunConfig{}, word))
@@ -194,39 +161,23 @@ std::string key_of_option(const CLI::App& verb, const std::string& word) {
          (advice.empty() ? "" : "; " + advice);
 }
 
-/// A value of the config as Hydra takes it; empty for other words.
-std::string hydra_override(const CLI::App& verb, const std::string& word) {
-  const bool is_setting = !word.starts_with('-') && word.find('=') != std::string::npos;
-  if (!is_setting || verb.get_option_no_throw("--set") == nullptr) return "";
-  return "'" + word + "' is not known here; write it as --set " + word;
-}
-
-std::string in_capitals(std::string text) {
-  for (auto& character : text) character = static_cast<char>(std::toupper(static_cast<unsigned char>(character)));
-  return text;
-}
-
-/// `cloze predict RUN FILE`: a verb and what stands after it.
-std::string form_of(const CLI::App& verb) {
-  std::string form = "cloze" + words_to(verb);
-  for (const auto* option : verb.get_options())
-    if (option->get_positional()) form += " " + in_capitals(option->get_name(/*positional=*/true));
-  return form;
-}
-
-/// A word after as many as a verb takes; empty for options.
-std::string word_too_many(const CLI::App& verb, const std::string& word) {
-  if (word.starts_with('-')) return "";
-  const bool is_text = kind_of_path(word) == PathKind::tokens && verb.get_option_no_throw("--set") != nullptr;
+/// What is said of a word that is no option: a value of the config as Hydra takes it, or one after as many as a verb
+/// takes.
+std::string words_on_argument(const CLI::App& verb, const std::string& word) {
+  const bool takes_keys = has_option(verb, "--set");
+  if (takes_keys && word.find('=') != std::string::npos)
+    return "'" + word + "' is not known here; write it as --set " + word;
+  const bool is_text = takes_keys && kind_of_path(word) == PathKind::tokens;
   return "'" + word + "' is one too many: " + form_of(verb) + (is_text ? " --set data.tokens=" + word : "");
 }
 
 /// What is said of a word that a verb does not know.
 std::string words_on(const CLI::App& verb, const std::string& word) {
-  const auto near = did_you_mean(word.substr(0, word.find('=')), names_in(verb));
-  for (const auto& meaning : {option_meant_by(verb, word), config_of_option(verb, word), key_of_option(verb, word),
-                              hydra_override(verb, word), near.empty() ? word_too_many(verb, word) : ""})
+  for (const auto& meaning : {option_meant_by(verb, word), key_of_option(verb, word)})
     if (!meaning.empty()) return meaning;
+  const auto near = did_you_mean(word.substr(0, word.find('=')), names_in(verb));
+  const bool is_setting = word.find('=') != std::string::npos && has_option(verb, "--set");
+  if (!word.starts_with('-') && (near.empty() || is_setting)) return words_on_argument(verb, word);
   return "'" + word + "' is not known here" + near;
 }
 
@@ -238,23 +189,14 @@ std::string words_on_missing(const CLI::App& verb, const std::string& message, c
   return message + (word.empty() ? "" : "; did you mean '" + name + " " + word + "'?");
 }
 
-/// A value that other programs have for an option, and the one that is meant.
-struct ForeignValue {
-  const char* option;
-  const char* name;  ///< as `spelled` has it
-  const char* own;
-};
-
-const std::vector<ForeignValue>& foreign_values() {
-  static const std::vector<ForeignValue> values{
-      {"format", "json", "jsonl"},        {"format", "ndjson", "jsonl"},       {"format", "txt", "text"},
-      {"format", "plain", "text"},        {"format", "tsv", "pairs"},          {"format", "wikiextractor", "wiki"},
-      {"train", "gpt2", "byte_bpe"},      {"train", "gpt-2", "byte_bpe"},      {"train", "roberta", "byte_bpe"},
-      {"train", "bytelevel", "byte_bpe"}, {"train", "byte-level", "byte_bpe"}, {"train", "bbpe", "byte_bpe"},
-      {"train", "bert", "wordpiece"},     {"train", "wpm", "wordpiece"},       {"train", "sentencepiece", "unigram"},
-      {"train", "spm", "unigram"},        {"train", "t5", "unigram"},          {"train", "albert", "unigram"}};
-  return values;
-}
+/// Values that other programs have for an option, and the one that is meant.
+constexpr ForeignWords foreign_values[] = {{"json ndjson", "jsonl", "format"},
+                                           {"txt plain", "text", "format"},
+                                           {"tsv", "pairs", "format"},
+                                           {"wikiextractor", "wiki", "format"},
+                                           {"gpt2 gpt-2 roberta bytelevel byte-level bbpe", "byte_bpe", "train"},
+                                           {"bert wpm", "wordpiece", "train"},
+                                           {"sentencepiece spm t5 albert", "unigram", "train"}};
 
 }  // namespace
 
@@ -264,63 +206,43 @@ void check_value(const std::string& option, const std::string& value, const std:
   std::string meant;
   for (const auto& own : known)
     if (spelled(own) == name) meant = own;
-  for (const auto& foreign : foreign_values())
-    if (option == foreign.option && name == foreign.name) meant = foreign.own;
+  for (const auto& foreign : foreign_values)
+    if (option == foreign.verb && foreign.have(name)) meant = foreign.answer;
   fail<ConfigError>("--", option, " is '", value, "', must be one of ", listed(known),
                     did_you_mean(meant.empty() ? value : meant, known));
 }
 
-const std::vector<ForeignVerb>& foreign_verbs() {
-  static const std::vector<ForeignVerb> verbs{
-      {"train", "pretrain", "models are trained by `cloze pretrain CONFIG`"},
-      {"fairseq-train", "pretrain", "models are trained by `cloze pretrain CONFIG`"},
-      {"run-mlm.py", "pretrain",
-       "models are trained by `cloze pretrain CONFIG`, masked language models of configs/bert"},
-      {"run-clm.py", "pretrain",
-       "models are trained by `cloze pretrain CONFIG`, causal language models of configs/gpt2"},
-      {"preprocess", "prepare", "text is prepared by `cloze prepare TEXT --out DIR`"},
-      {"fairseq-preprocess", "prepare", "text is prepared by `cloze prepare TEXT --out DIR`"},
-      {"encode", "tokenize",
-       "`cloze tokenize TOKENIZER TEXT` shows the tokens of a text, `cloze prepare TEXT --out DIR` writes those of "
-       "files"},
-      {"fine-tune", "finetune", fine_tuned},
-      {"glue", "finetune", fine_tuned},
-      {"torchrun", "pretrain", one_device},
-      {"accelerate", "pretrain", one_device},
-      {"deepspeed", "pretrain", one_device},
-      {"wandb", "pretrain", loggers},
-      {"mlflow", "pretrain", loggers},
-      {"tensorboard", "pretrain", loggers},
-      {"resume", "pretrain", "a run is continued by `cloze pretrain --run DIR --resume`"},
-      {"eval", "evaluate", "runs are scored by `cloze evaluate RUN`"},
-      {"test", "evaluate", "runs are scored by `cloze evaluate RUN`"},
-      {"infer", "fill", "masks are filled by `cloze fill RUN TEXT`, text is generated by `cloze generate RUN TEXT`"},
-      {"mask", "fill",
-       "masks are filled by `cloze fill RUN TEXT`, and those of training shown by `cloze inspect objective CONFIG`"},
-      {"sample", "generate", "text is sampled by `cloze generate RUN TEXT --sample`"},
-      {"fill-mask", "fill", "masks are filled by `cloze fill RUN TEXT`"},
-      {"chat", "generate", "text is continued by `cloze generate RUN TEXT`; there are no models that answer"},
-      {"show", "describe",
-       "`cloze describe CONFIG` prints a model, `cloze inspect objective CONFIG` what it trains on, and `cloze report "
-       "RUN "
-       "RUN` losses"},
-      {"list", "report", "runs are folders, which `ls` lists; `cloze report RUN RUN` compares them"},
-      {"status", "study", "the runs of a study are listed by `cloze study status FILE`"},
-      {"convert", "export", "runs are converted by `cloze export`, Hugging Face folders by `cloze import`"},
-      {"download", "import", "nothing is downloaded; `cloze import` reads a folder that is here"},
-      {"compare", "report", "runs are compared by `cloze report RUN RUN`"},
-      {"plot", "report",
-       "the losses of a run are drawn in its loss.svg, and `cloze report RUN RUN --out report.html` compares runs"},
-      {"bench", "benchmark", "steps are timed by `cloze benchmark CONFIG`"},
-      {"info", "describe", "`cloze describe CONFIG` prints layers, parameters and memory"},
-      {"summary", "describe", "`cloze describe CONFIG` prints layers, parameters and memory"},
-      {"sweep", "study", "arms of a config are compared by `cloze study`"},
-      {"help", "", "`cloze --help` lists the verbs, `cloze VERB --help` the options of one"},
-      {"version", "", "`cloze --version` prints the version"}};
-  return verbs;
-}
-
 namespace {
+
+constexpr ForeignWords foreign_verbs[] = {
+    {"train fairseq-train run-mlm.py run-clm.py", "models are trained by `cloze pretrain CONFIG`"},
+    {"preprocess fairseq-preprocess", "text is prepared by `cloze prepare TEXT --out DIR`"},
+    {"encode",
+     "`cloze tokenize TOKENIZER TEXT` shows the tokens of a text, `cloze prepare TEXT --out DIR` writes those of "
+     "files"},
+    {"fine-tune glue", fine_tuned},
+    {"torchrun accelerate deepspeed", one_device},
+    {"wandb mlflow tensorboard", loggers},
+    {"resume", "a run is continued by `cloze pretrain --run DIR --resume`"},
+    {"eval test", "runs are scored by `cloze evaluate RUN`"},
+    {"infer", "masks are filled by `cloze fill RUN TEXT`, text is generated by `cloze generate RUN TEXT`"},
+    {"mask",
+     "masks are filled by `cloze fill RUN TEXT`, and those of training shown by `cloze inspect objective CONFIG`"},
+    {"fill-mask", "masks are filled by `cloze fill RUN TEXT`"},
+    {"sample", "text is sampled by `cloze generate RUN TEXT --sample`"},
+    {"chat", "text is continued by `cloze generate RUN TEXT`; there are no models that answer"},
+    {"show info summary",
+     "`cloze describe CONFIG` prints layers, parameters and memory, and `cloze inspect objective CONFIG` what is "
+     "trained on"},
+    {"list compare", "runs are folders, which `ls` lists; `cloze report RUN RUN` compares them"},
+    {"status sweep", "arms of a config are compared by `cloze study`, whose runs `cloze study status FILE` lists"},
+    {"convert", "runs are converted by `cloze export`, Hugging Face folders by `cloze import`"},
+    {"download", "nothing is downloaded; `cloze import` reads a folder that is here"},
+    {"plot",
+     "the losses of a run are drawn in its loss.svg, and `cloze report RUN RUN --out report.html` compares runs"},
+    {"bench", "steps are timed by `cloze benchmark CONFIG`"},
+    {"help", "`cloze --help` lists the verbs, `cloze VERB --help` the options of one"},
+    {"version", "`cloze --version` prints the version"}};
 
 /// The verbs of the program, or of a verb such as `study`; those that are not meant for users have no group.
 std::vector<std::string> verbs_in(const CLI::App& app) {
@@ -346,8 +268,8 @@ bool is_config_file(const std::string& word) { return word.ends_with(".yaml") ||
   require<ConfigError>(!is_config_file(name), "'", shortened(name), "' is not a verb; `cloze pretrain ",
                        shortened(name), "` trains a config, `cloze study run ", shortened(name),
                        "` the runs of a study");
-  for (const auto& foreign : foreign_verbs())
-    require<ConfigError>(word != foreign.name, "'", name, "' is not a verb; ", foreign.how);
+  for (const auto& foreign : foreign_verbs)
+    require<ConfigError>(!foreign.have(word), "'", name, "' is not a verb; ", foreign.answer);
   const auto near = did_you_mean(word, verbs_in(app));
   fail<ConfigError>("'", name, "' is not a verb", near.empty() ? ";" : near, " see cloze --help");
 }
@@ -393,17 +315,17 @@ std::string leading_verbs(const CLI::App& app, const std::vector<const char*>& g
 }
 
 /// Refuses the word `help` before a verb, and as the only word after one.
-void check_help(const CLI::App& app, const std::vector<const char*>& given) {
+void check_help(const CLI::App& app, std::vector<const char*> given) {
   const auto is_help = [](const char* word) { return std::string_view(word) == "help"; };
-  const auto refuse = [](const std::string& verb) {
-    fail<ConfigError>("'help' is not a verb; the help of", verb, " is printed by `cloze", verb, " --help`");
-  };
-  if (const auto verb = leading_verbs(app, given, 1); is_help(given[0]) && !verb.empty()) refuse(verb);
-  require<ConfigError>(!is_help(given[0]) || given.size() == 1, "'", shortened(given.size() > 1 ? given[1] : ""),
-                       "' is not a verb; the verbs are ", listed(verbs_in(app)));
+  const bool is_first = is_help(given[0]);
+  if (is_first) given.erase(given.begin());
   const auto verb = leading_verbs(app, given, 0);
+  require<ConfigError>(!is_first || !verb.empty() || given.empty(), "'", given.empty() ? "" : shortened(given[0]),
+                       "' is not a verb; the verbs are ", listed(verbs_in(app)));
   const auto count = static_cast<size_t>(std::count(verb.begin(), verb.end(), ' '));
-  if (count > 0 && given.size() == count + 1 && is_help(given.back())) refuse(verb);
+  const bool is_last = count > 0 && given.size() == count + 1 && is_help(given.back());
+  require<ConfigError>(verb.empty() || !(is_first || is_last), "'help' is not a verb; the help of", verb,
+                       " is printed by `cloze", verb, " --help`");
 }
 
 }  // namespace

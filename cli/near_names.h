@@ -6,14 +6,6 @@
 
 namespace cloze {
 
-/// A verb of other programs, and what to do instead.
-struct ForeignVerb {
-  const char* name;
-  const char* verb;  ///< the verb that does it
-  const char* how;   ///< what to say
-};
-const std::vector<ForeignVerb>& foreign_verbs();
-
 /// Throws ConfigError if the first word is not a verb, or the second none of `study`, `inspect` or `verify`; CLI11
 /// would ignore them next to --help or flags.
 void check_verb(const CLI::App& app, int argc, char** argv);

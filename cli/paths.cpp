@@ -1,17 +1,16 @@
 #include "cli/paths.h"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <set>
 #include <string_view>
 #include <vector>
 
 #include "core/config/config_tree.h"
 #include "core/config/named_config.h"
+#include "core/contains.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -44,38 +43,69 @@ std::string folder_around(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-/// What is said of a path of a kind, where another belongs. In a sentence {path} stands for the path, {folder} for the
-/// folder that it is in, {run} for the run of the checkpoint that one of the two is, {wanted} for what belongs there.
-struct PathMistake {
-  PathKind kind;
-  std::string_view sentence;
-  PathKind inside = PathKind::absent;  ///< of the folder that it is in; absent: any
+/// How messages call a kind, and what is done with one: {path} stands for it, {run} for the run of a checkpoint.
+struct KindWords {
+  std::string_view name, use = "";
 };
 
-std::string filled(std::string_view sentence, const std::string& path, std::string_view wanted) {
-  std::string text;
-  while (!sentence.empty()) {
-    const auto open = std::min(sentence.find('{'), sentence.size()), close = sentence.find('}', open);
-    text += sentence.substr(0, open);
-    if (open == sentence.size()) break;
-    const auto name = sentence.substr(open + 1, close - open - 1);
-    if (name == "path") text += path;
-    if (name == "folder") text += folder_around(path);
-    if (name == "run") text += run_of_step(kind_of_path(path) == PathKind::step ? path : folder_around(path));
-    if (name == "wanted") text += wanted;
-    sentence.remove_prefix(close + 1);
+KindWords words_of(PathKind kind) {
+  switch (kind) {
+    case PathKind::run:
+      return {"a run",
+              "`cloze pretrain --run {path} --resume` continues it, `cloze verify run {path}` checks it; its config is "
+              "{path}/run.yaml"};
+    case PathKind::step:
+      return {"a checkpoint", "its run is {run}, which `cloze pretrain --run {run} --resume` continues"};
+    case PathKind::tokens:
+      return {"prepared text",
+              "`cloze verify data {path}` checks it, `cloze pretrain CONFIG --set data.tokens={path}` trains on it"};
+    case PathKind::tokenizer:
+      return {"a tokenizer", "`cloze prepare TEXT --tokenizer {path} --out DIR` takes it"};
+    case PathKind::huggingface:
+      return {"a Hugging Face folder", "make it a run with `cloze import {path} --out DIR`"};
+    default:
+      return {"a file"};
   }
+}
+
+std::string filled(std::string_view sentence, const std::string& path) {
+  std::string text(sentence);
+  replace_all(text, "{path}", path);
+  if (kind_of_path(path) == PathKind::step) replace_all(text, "{run}", run_of_step(path));
   return text;
 }
 
-/// Throws E with the first sentence that fits a path; none may.
 template <class E>
-void refuse_path(const std::string& path, std::initializer_list<PathMistake> mistakes, std::string_view wanted = "") {
+void refuse_declared_as(const std::string& path, Declared own, std::string_view wanted) {
+  if (declared_by(path) == own) return;
+  if (const auto words = words_on_declared(path); !words.empty())
+    fail<E>(path, ": is ", words.substr(0, words.find(';')), ", not ", wanted, words.substr(words.find(';')));
+}
+
+/// What belongs where a path stands.
+struct Wanted {
+  std::string_view name;          ///< `a run`
+  std::vector<PathKind> taken{};  ///< the kinds that go on, besides what is absent or of no kind
+  std::string_view instead = "";  ///< what to name
+  std::string_view of_file = "";  ///< what to do with a file
+  bool may_be_declared = false;   ///< that it declares something is not asked
+};
+
+/// Throws E for a path of another kind than is wanted.
+template <class E>
+void refuse_other(const std::string& path, const Wanted& wanted) {
   const auto kind = kind_of_path(path);
-  for (const auto& mistake : mistakes)
-    if (mistake.kind == kind &&
-        (mistake.inside == PathKind::absent || mistake.inside == kind_of_path(folder_around(path))))
-      fail<E>(path, ": ", filled(mistake.sentence, path, wanted));
+  const auto folder = folder_around(path);
+  const bool is_part = kind == PathKind::file || kind == PathKind::tokenizer, is_taken = contains(wanted.taken, kind);
+  std::string mend;
+  for (const auto part : {wanted.instead, kind == PathKind::file ? wanted.of_file : words_of(kind).use})
+    if (!part.empty()) mend += "; " + filled(part, path);
+  if (is_part && !is_taken && contains(wanted.taken, kind_of_path(folder)))
+    mend = "; name the folder that it is in, " + folder;
+  else if (!wanted.may_be_declared)
+    refuse_declared_as<E>(path, Declared::nothing, wanted.name);
+  require<E>(is_taken || kind == PathKind::absent || kind == PathKind::other, path, ": is ", words_of(kind).name,
+             ", not ", wanted.name, mend);
 }
 
 /// The runs in a folder, by name.
@@ -132,13 +162,6 @@ std::string file_of_word(const std::string& path) {
   return "";
 }
 
-template <class E>
-void refuse_declared_as(const std::string& path, Declared own, const std::string& wanted) {
-  if (declared_by(path) == own) return;
-  if (const auto words = words_on_declared(path); !words.empty())
-    fail<E>(path, ": is ", words.substr(0, words.find(';')), ", not ", wanted, words.substr(words.find(';')));
-}
-
 /// A file with the keys of its base; without them where the base cannot be read, which who opens the file says.
 ConfigNode with_base(const std::string& file, const ConfigNode& alone) {
   try {
@@ -176,17 +199,8 @@ Declared declared_in(const std::string& file) {
 
 Declared declared_by(const std::string& path) { return declared_in(file_of_word(path)); }
 
-namespace {
-
-/// How --like names a recipe.
-std::string recipe_word(const std::string& path) {
-  const auto name = fs::path(path).stem().string();
-  return shipped_configs("recipes").contains(name) ? name : shell_word(path);
-}
-
-}  // namespace
-
 std::string words_on_declared(const std::string& path) {
+  const auto stem = fs::path(path).stem().string();
   switch (declared_by(path)) {
     case Declared::config:
       return concat("the config of a run; `cloze pretrain ", path, "` trains it");
@@ -195,7 +209,8 @@ std::string words_on_declared(const std::string& path) {
     case Declared::study:
       return concat("a study; `cloze study run ", path, "` trains its runs");
     case Declared::recipe:
-      return concat("a recipe; `cloze finetune RUN TASK --like ", recipe_word(path), "` takes it");
+      return concat("a recipe; `cloze finetune RUN TASK --like ",
+                    shipped_configs("recipes").contains(stem) ? stem : shell_word(path), "` takes it");
     case Declared::nothing:
       break;
   }
@@ -225,18 +240,7 @@ std::string near_run(const std::string& path) { return near_folder(path, PathKin
 
 void check_run_path(const std::string& path, RunCount count) {
   using enum PathKind;
-  refuse_path<CheckpointError>(
-      path,
-      {{tokens,
-        "is prepared text, not a run; `cloze verify data` checks it, `cloze pretrain CONFIG --set data.tokens={path}` "
-        "trains on it"},
-       {tokenizer, "is a tokenizer, not a run; name the folder that it is in, {folder}", run},
-       {tokenizer, "is a tokenizer, not a run; name the run directory it belongs to"},
-       {huggingface, "is a Hugging Face folder, not a run; make it one with `cloze import {path} --out DIR`"},
-       {file, "is a file, not a run; name the folder that it is in, {folder}", run},
-       {file, "is a file, not a run; name the folder that it is in, {folder}", step}});
-  refuse_declared_as<CheckpointError>(path, Declared::nothing, "a run");
-  refuse_path<CheckpointError>(path, {{file, "is a file, not a run; name the folder of a run"}});
+  refuse_other<CheckpointError>(path, {.name = "a run", .taken = {run, step}, .of_file = "name the folder of a run"});
   const auto kind = kind_of_path(path);
   if (kind == other) check_is_no_folder_of_runs(path, count);
   if (kind != absent) return;  // opened, or refused, by who reads it
@@ -259,24 +263,17 @@ void check_run_first(const std::string& path, const std::vector<std::string>& ot
 
 void check_whole_run_path(const std::string& path, RunCount count) {
   check_run_path(path, count);
-  refuse_path<CheckpointError>(path, {{PathKind::step, "is one checkpoint of a run; name the run, which is {run}"}});
+  refuse_other<CheckpointError>(path, {.name = "a run", .taken = {PathKind::run}});
   require<CheckpointError>(
       kind_of_path(path) == PathKind::run || holds_steps(path), path,
       ": is not a run directory (it has no run.yaml); name one that `cloze pretrain` or `cloze import` made");
 }
 
 void check_training_path(const std::string& path) {
-  using enum PathKind;
-  refuse_path<ConfigError>(
-      path,
-      {{tokens,
-        "is prepared text, not the folder of a run; name another with --run, and the text by --set data.tokens={path}"},
-       {tokenizer, "is a tokenizer, not the folder of a run; name another with --run"},
-       {huggingface,
-        "is a Hugging Face folder, not that of a run; name another with --run, and make this a run with `cloze import "
-        "{path} --out DIR`"},
-       {step, "is a checkpoint of a run; continue that with --run {run} --resume"},
-       {file, "is a file, not the folder of a run; name another with --run"}});
+  refuse_other<ConfigError>(path, {.name = "the folder of a run",
+                                   .taken = {PathKind::run},
+                                   .instead = "name another with --run",
+                                   .may_be_declared = true});
 }
 
 namespace {
@@ -291,8 +288,9 @@ std::vector<std::string> configs_in(const fs::path& folder) {
   return names;
 }
 
+/// Of a YAML file without its ending.
 std::string did_you_mean_file(const fs::path& file) {
-  return "; did you mean '" + file.lexically_normal().string() + "'?";
+  return "; did you mean '" + file.lexically_normal().string() + ".yaml'?";
 }
 
 /// `a.yaml, b.yaml or c.yaml`: the configs of a folder.
@@ -308,51 +306,33 @@ std::string one_of_folder(const fs::path& folder) {
   return files.empty() ? "" : "; did you mean one of " + folder.lexically_normal().string() + ": " + files + "?";
 }
 
-/// The config whose name is most like that of `wanted`, in the folder that it would be in.
-std::string near_stem(const fs::path& wanted) {
-  const auto folder = wanted.has_parent_path() ? wanted.parent_path() : fs::path(".");
-  const auto near = nearest(wanted.stem().string(), configs_in(folder));
-  return near.empty() ? "" : did_you_mean_file(folder / (near + ".yaml"));
-}
-
-/// FOLDER, or the config FOLDER/NAME, of configs/ where the name of the folder is mistyped.
-std::string near_config_folder(const fs::path& root, const fs::path& wanted) {
-  std::vector<std::string> folders;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(root, error))
-    if (!configs_in(entry.path()).empty()) folders.push_back(entry.path().filename().string());
-  const auto near = nearest(wanted.begin()->string(), folders);
-  if (near.empty()) return "";
-  if (!wanted.has_parent_path()) return wanted.has_extension() ? "" : one_of_folder(root / near);
-  const auto file = (root / near / wanted.filename()).replace_extension(".yaml");
-  return fs::exists(file, error) ? did_you_mean_file(file) : "";
-}
-
-/// `; did you mean 'FILE'?` of the YAML file whose name is most like `path`, here, in configs/ or installed: FILE
-/// itself, then a folder of that name, then a mistyped file, then a mistyped folder; empty without one.
+/// `; did you mean 'FILE'?` of the YAML file whose name is most like `path`, here, in configs/ or installed: a folder
+/// of that name, then a mistyped file, then a mistyped folder; empty without one.
 std::string near_config(const std::string& path) {
-  const auto wanted = without_slash(path);
+  auto wanted = without_slash(path);
   if (wanted.empty()) return "";
-  auto named = wanted;
-  named.replace_extension(".yaml");
+  const auto name = wanted.replace_extension().filename().string();
   const auto roots = config_roots();
-  std::error_code error;
-  for (const auto& root : roots)
-    if (fs::exists(root / named, error)) return did_you_mean_file(root / named);
-  for (const auto& root : roots)
+  for (const auto& root : roots) {
     if (const auto near = one_of_folder(root / wanted); !near.empty()) return near;
-  for (const auto& root : roots)
-    if (const auto near = near_stem((root / named).lexically_normal()); !near.empty()) return near;
-  if (wanted.is_absolute()) return "";
-  for (size_t i = 1; i < roots.size(); ++i)
-    if (const auto near = near_config_folder(roots[i], wanted); !near.empty()) return near;
+    const auto folder = (root / wanted).parent_path();
+    if (const auto near = nearest(name, configs_in(folder)); !near.empty()) return did_you_mean_file(folder / near);
+  }
+  std::error_code error;
+  for (size_t i = 1; i < roots.size() && !wanted.is_absolute(); ++i) {
+    std::vector<std::string> folders;
+    for (const auto& entry : fs::directory_iterator(roots[i], error))
+      if (contains(configs_in(entry.path()), name)) folders.push_back(entry.path().filename().string());
+    const auto near = nearest(wanted.begin()->string(), folders);
+    if (!near.empty()) return did_you_mean_file(roots[i] / near / name);
+  }
   return "";
 }
 
 /// Whether a file has the name of a text, or of data.
 bool is_called_text(const std::string& path) {
-  static const std::set<std::string> endings{".txt", ".md", ".gz", ".xz", ".jsonl", ".tsv", ".csv"};
-  return endings.count(fs::path(path).extension().string()) > 0;
+  const std::vector<std::string> endings{".txt", ".md", ".gz", ".xz", ".jsonl", ".tsv", ".csv"};
+  return contains(endings, fs::path(path).extension().string());
 }
 
 /// Whether a file of JSON has sections of a config of Cloze.
@@ -369,21 +349,14 @@ bool has_sections(const std::string& path) {
 /// Refuses a file of JSON that was written into a folder of a kind.
 void check_is_no_part(const std::string& path) {
   const auto name = fs::path(path).filename().string(), folder = folder_around(path);
-  const auto kind = kind_of_path(folder);
+  const auto kind = name == "config.json" && !has_sections(path) ? PathKind::huggingface : kind_of_path(folder);
   const bool is_json = name.ends_with(".json") || name.ends_with(".jsonl");
-  if (is_json && kind == PathKind::tokens && is_kept_file(name))
-    fail<ConfigError>(path, name == "manifest.json" ? ": is the manifest of" : ": is a file of",
-                      " prepared text, not a config; name a config, and the text by --set data.tokens=", folder);
-  if (is_json && kind == PathKind::run && is_run_file(name))
-    fail<ConfigError>(path, name == "summary.json" ? ": is the summary of" : ": is a file of",
-                      " a run, not a config; its config is ", folder, "/run.yaml, and `cloze pretrain --run ", folder,
-                      " --resume` continues it");
-  if (is_json && kind == PathKind::step && is_kept_file(name))
-    fail<ConfigError>(path, ": is a file of a checkpoint, not a config; the config of its run is ", run_of_step(folder),
-                      "/run.yaml");
-  if (name == "config.json" && !has_sections(path))
-    fail<ConfigError>(path, ": is a file of a Hugging Face folder, not a config; make it a run with `cloze import ",
-                      folder, " --out DIR`, then name a config, and that run by --set init.from=DIR");
+  const bool is_part = kind == PathKind::huggingface ? name == "config.json"
+                       : kind == PathKind::tokens || kind == PathKind::step
+                           ? is_json && is_kept_file(name)
+                           : is_json && kind == PathKind::run && is_run_file(name);
+  const auto words = words_of(kind);
+  require<ConfigError>(!is_part, path, ": is a file of ", words.name, ", not a config; ", filled(words.use, folder));
 }
 
 /// ` (FOLDER has some)`: where configs are, here or installed; empty where there are none.
@@ -398,21 +371,8 @@ std::string place_of_configs() {
 }  // namespace
 
 std::string config_file(const std::string& path, Declared own) {
-  using enum PathKind;
   refuse_declared(path, own, own == Declared::task ? "a task" : own == Declared::study ? "a study" : "a config");
-  refuse_path<ConfigError>(
-      path,
-      {{tokens, "is prepared text, not a config; name a config, and the text by --set data.tokens={path}"},
-       {run,
-        "is a run, not a config; its config is {path}/run.yaml, and `cloze pretrain --run {path} --resume` continues "
-        "it"},
-       {step,
-        "is a checkpoint, not a config; the config of its run is {run}/run.yaml, and `cloze pretrain --run {run} "
-        "--resume` continues that"},
-       {huggingface,
-        "is a Hugging Face folder, not a config; make it a run with `cloze import {path} --out DIR`, then name a "
-        "config, and that run by --set init.from=DIR"},
-       {tokenizer, "is a tokenizer, not a config; name a config, and prepared text by --set data.tokens=FOLDER"}});
+  refuse_other<ConfigError>(path, {.name = "a config", .taken = {PathKind::file}, .may_be_declared = true});
   const auto kind = kind_of_path(path);
   if (kind == PathKind::file) check_is_no_part(path);
   require<ConfigError>(kind != PathKind::file || !is_called_text(path), path,
@@ -487,31 +447,16 @@ void check_items_path(const std::string& path) {
   using enum PathKind;
   if (path == "-") return;
   refuse_declared(path, Declared::nothing, "a file of items");
-  refuse_path<DataError>(path,
-                         {{absent, "no such file; {wanted}, or - for standard input"},
-                          {run, "is a run, not items; {wanted}"},
-                          {step, "is a checkpoint, not items; {wanted}"},
-                          {tokens, "is prepared text, not items; {wanted}"}},
-                         "name a file with items");
+  constexpr auto instead = "name a file with items";
+  require<DataError>(kind_of_path(path) != absent, path, ": no such file; ", instead, ", or - for standard input");
+  refuse_other<DataError>(path, {.name = "items", .taken = {file, tokenizer, huggingface}, .instead = instead});
 }
 
 void check_tokens_path(const std::string& path) {
-  using enum PathKind;
-  refuse_path<DataError>(
-      path,
-      {{run,
-        "is a run, not prepared text; name a folder that `cloze prepare` made; `cloze verify run {path}` checks a run"},
-       {step,
-        "is a checkpoint, not prepared text; name a folder that `cloze prepare` made; `cloze verify run {run}` checks "
-        "the checkpoints of its run"},
-       {huggingface, "is a Hugging Face folder, not prepared text; `cloze prepare` makes that"},
-       {tokenizer, "is a tokenizer, not prepared text; name the folder that it is in, {folder}", tokens},
-       {tokenizer,
-        "is a tokenizer, not prepared text; `cloze prepare TEXT --tokenizer {path} --out DIR` makes that with it"},
-       {file, "is a file, not prepared text; name the folder that it is in, {folder}", tokens}});
-  refuse_declared_as<DataError>(path, Declared::nothing, "prepared text");
-  refuse_path<DataError>(
-      path, {{file, "is a file, not prepared text; `cloze prepare {path} --out DIR` makes that of a text"}});
+  refuse_other<DataError>(path, {.name = "prepared text",
+                                 .taken = {PathKind::tokens},
+                                 .instead = "name a folder that `cloze prepare` made",
+                                 .of_file = "`cloze prepare {path} --out DIR` makes that of a text"});
 }
 
 void check_tokens_paths(const DataConfig& data) {
@@ -521,11 +466,11 @@ void check_tokens_paths(const DataConfig& data) {
 
 void check_text_path(const std::string& path) {
   using enum PathKind;
-  if (kind_of_path(path) == absent) refuse_declared_as<DataError>(path, Declared::nothing, "text");
-  refuse_path<DataError>(path,
-                         {{tokens, "is prepared text; `cloze pretrain CONFIG --set data.tokens={path}` trains on it"},
-                          {run, "is a run, not text; name files of text"},
-                          {step, "is a run, not text; name files of text"}});
+  if (kind_of_path(path) == absent) refuse_declared_as<DataError>(path, Declared::nothing, "plain text");
+  refuse_other<DataError>(path, {.name = "plain text",
+                                 .taken = {file, tokenizer, huggingface},
+                                 .instead = "name files of text",
+                                 .may_be_declared = true});
 }
 
 namespace {
@@ -550,9 +495,11 @@ void check_points_path(const std::string& path) {
   if (kind == PathKind::absent && ending.empty() && path != "-") check_run_path(path, RunCount::several);
   refuse_declared(path, Declared::study, "a study");
   if (ending == ".csv" || ending == ".yaml" || ending == ".yml") return;
-  refuse_path<DataError>(
-      path, {{PathKind::file, "is a file of a run, not a table of runs; name the run, {folder}", PathKind::run},
-             {PathKind::file, "is a file of a checkpoint, not a table of runs; name its run, {run}", PathKind::step}});
+  const auto folder = folder_around(path);
+  const auto around = kind_of_path(folder);
+  const bool is_of_run = kind == PathKind::file && (around == PathKind::run || around == PathKind::step);
+  require<DataError>(!is_of_run, path, ": is a file of ", words_of(around).name,
+                     ", not a table of runs; name the run, ", around == PathKind::step ? run_of_step(folder) : folder);
 }
 
 std::string tokenizer_of(const std::string& path) {
@@ -573,72 +520,45 @@ void check_tokenizer_path(const std::string& path) {
 
 namespace {
 
-/// ORGANIZATION/MODEL of an address of the hub; empty for other paths.
+/// ORGANIZATION/MODEL of an address of the hub, or of a path that may be one; empty for others.
 std::string hub_name(const std::string& path) {
-  const std::string schemes = "://";
-  const auto scheme = path.find(schemes);
-  auto rest = scheme == std::string::npos ? path : path.substr(scheme + schemes.size());
-  for (const std::string host : {"huggingface.co/", "www.huggingface.co/", "hf.co/"}) {
-    if (!rest.starts_with(host)) continue;
-    rest = rest.substr(host.size());
-    const auto model = rest.find('/');
-    const auto end = model == std::string::npos ? model : rest.find_first_of("/?#", model + 1);
-    return rest.substr(0, end);
-  }
-  return "";
-}
-
-[[noreturn]] void refuse_download(const std::string& path, const std::string& name) {
-  const auto folder = without_slash(name).filename().string();
-  fail<ConfigError>(path, ": no such folder, and nothing is downloaded; fetch the model with `hf download ", name,
-                    " --local-dir ", folder, "` (of the Python package huggingface_hub), then `cloze import ", folder,
-                    " --out DIR`");
+  for (const std::string host : {"huggingface.co/", "hf.co/"})
+    if (const auto at = path.find(host); at != std::string::npos) {
+      const auto rest = path.substr(at + host.size());
+      return rest.substr(0, rest.find_first_of("/?#", rest.find('/') + 1));
+    }
+  const auto name = without_slash(path);
+  const bool may_be_one = path.find_first_of("/.") != 0 && path.find(':') == std::string::npos;
+  return may_be_one && std::distance(name.begin(), name.end()) <= 2 ? path : "";
 }
 
 }  // namespace
 
 void check_import_path(const std::string& path) {
   using enum PathKind;
-  refuse_declared_as<CheckpointError>(path, Declared::nothing, "a Hugging Face folder");
-  refuse_path<CheckpointError>(
-      path,
-      {{run, "is a run already; `cloze pretrain --run {path} --resume` continues it"},
-       {step, "is a checkpoint of a run; `cloze pretrain --run {run} --resume` continues that"},
-       {tokens,
-        "is prepared text, not a Hugging Face folder; {wanted}; `cloze pretrain CONFIG --set data.tokens={path}` "
-        "trains a model on the text"},
-       {tokenizer,
-        "is a tokenizer, not a Hugging Face folder; {wanted}; `cloze prepare TEXT --tokenizer {path} --out DIR` takes "
-        "the tokenizer alone"},
-       {file, "is a file, not a Hugging Face folder; name the folder that it is in, {folder}", huggingface},
-       {file, "is a file, not a Hugging Face folder; {wanted}"}},
-      "name one that `save_pretrained` made, with config.json");
+  refuse_other<CheckpointError>(path, {.name = "a Hugging Face folder",
+                                       .taken = {huggingface},
+                                       .instead = "name one that `save_pretrained` made, with config.json"});
   if (kind_of_path(path) != absent || path.empty()) return;
-  if (const auto name = hub_name(path); !name.empty()) refuse_download(path, name);
+  const auto name = hub_name(path), near = near_folder(path, huggingface);
+  const bool is_address = !name.empty() && name != path;
+  require<ConfigError>(near.empty() || is_address, path, ": no such folder", near);
+  const auto model = without_slash(name).filename().string();
+  require<ConfigError>(
+      name.empty(), path, ": no such folder, and nothing is downloaded; fetch the model with `hf download ", name,
+      " --local-dir ", model, "` (of the Python package huggingface_hub), then `cloze import ", model, " --out DIR`");
   require<ConfigError>(path.find("://") == std::string::npos, path,
                        ": nothing is downloaded; fetch the folder of the model, then `cloze import FOLDER --out DIR`");
-  const auto near = near_folder(path, PathKind::huggingface);
-  require<ConfigError>(near.empty(), path, ": no such folder", near);
-  if (path[0] == '/' || path[0] == '.') return;
-  const auto name = fs::path(path).lexically_normal();
-  if (std::distance(name.begin(), name.end()) > 2) return;  // more than ORGANIZATION/MODEL
-  refuse_download(path, path);
 }
 
 void check_case_path(const std::string& path) {
-  using enum PathKind;
   if (has(path, "config.json")) return;
-  refuse_path<CheckpointError>(
-      path,
-      {{absent,
-        "no such folder; name that of a golden case, with config.json and model, inputs and expected .safetensors, "
-        "such as tests/parity/bert in the source of Cloze"},
-       {file, "is a file, {wanted}"},
-       {run, "is a run, {wanted}; `cloze verify run {path}` checks a run"},
-       {step, "is a checkpoint, {wanted}; `cloze verify run {run}` checks those of its run"},
-       {tokens, "is prepared text, {wanted}; `cloze verify data {path}` checks prepared text"},
-       {tokenizer, "is a tokenizer, {wanted}"}},
-      "not a golden case; name the folder of one, with config.json and model, inputs and expected .safetensors");
+  constexpr auto parts = "with config.json and model, inputs and expected .safetensors";
+  require<CheckpointError>(kind_of_path(path) != PathKind::absent, path,
+                           ": no such folder; name that of a golden case, ", parts,
+                           ", such as tests/parity/bert in the source of Cloze");
+  const auto instead = concat("name the folder of one, ", parts);
+  refuse_other<CheckpointError>(path, {.name = "a golden case", .instead = instead, .may_be_declared = true});
 }
 
 void check_overwritten(const std::string& option, const std::string& path) {
@@ -651,12 +571,8 @@ void check_overwritten(const std::string& option, const std::string& path) {
   const auto name = fs::path(path).filename().string();
   const bool is_of_run = kind == PathKind::run && is_run_file(name);
   const bool is_kept = kind == PathKind::step || kind == PathKind::tokens || kind == PathKind::tokenizer;
-  const auto* owner = kind == PathKind::run      ? "run"
-                      : kind == PathKind::step   ? "checkpoint"
-                      : kind == PathKind::tokens ? "prepared text"
-                                                 : "tokenizer";
-  require<ConfigError>(!is_of_run && !(is_kept && is_kept_file(name)), option, " ", path, ": is a file of the ", owner,
-                       ", which would lose it; name another");
+  require<ConfigError>(!is_of_run && !(is_kept && is_kept_file(name)), option, " ", path, ": is a file of ",
+                       words_of(kind).name, ", which would lose it; name another");
 }
 
 void check_output_file(const std::string& option, const std::string& path, const std::vector<std::string>& read) {
