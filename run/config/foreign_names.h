@@ -10,7 +10,7 @@ namespace cloze {
 /// A name of transformers' TrainingArguments and model configs, of fairseq's or nanoGPT's options or of BERT's flags,
 /// or of a section of Cloze's own.
 struct ForeignName {
-  const char* name;         ///< in lower case, with underscores; with a section where it means that in it alone
+  std::string name;         ///< in lower case, with underscores; with a section where it means that in it alone
   const char* key;          ///< the key that is meant; empty: there is none
   const char* advice = "";  ///< what to do where no key, or no key alone, does the same
 };
