@@ -61,81 +61,26 @@ void remove_outdated(json& config, int64_t vocab_size, const std::string& path) 
 }
 
 /// The keys of a generation_config.json. Source: transformers 5.23, GenerationConfig.
-constexpr std::string_view keys_of_generation[] = {"assistant_confidence_threshold",
-                                                   "assistant_early_exit",
-                                                   "assistant_lookbehind",
-                                                   "bad_words_ids",
-                                                   "begin_suppress_tokens",
-                                                   "bos_token_id",
-                                                   "cache_config",
-                                                   "cache_implementation",
-                                                   "compile_config",
-                                                   "constraints",
-                                                   "decoder_start_token_id",
-                                                   "disable_compile",
-                                                   "diversity_penalty",
-                                                   "do_sample",
-                                                   "dola_layers",
-                                                   "early_stopping",
-                                                   "encoder_no_repeat_ngram_size",
-                                                   "encoder_repetition_penalty",
-                                                   "eos_token_id",
-                                                   "epsilon_cutoff",
-                                                   "eta_cutoff",
-                                                   "exponential_decay_length_penalty",
-                                                   "force_words_ids",
-                                                   "forced_bos_token_id",
-                                                   "forced_decoder_ids",
-                                                   "forced_eos_token_id",
-                                                   "guidance_scale",
-                                                   "is_assistant",
-                                                   "length_penalty",
-                                                   "low_memory",
-                                                   "max_length",
-                                                   "max_matching_ngram_size",
-                                                   "max_new_tokens",
-                                                   "max_time",
-                                                   "min_length",
-                                                   "min_new_tokens",
-                                                   "min_p",
-                                                   "no_repeat_ngram_size",
-                                                   "num_assistant_tokens",
-                                                   "num_assistant_tokens_schedule",
-                                                   "num_beam_groups",
-                                                   "num_beams",
-                                                   "num_return_sequences",
-                                                   "output_attentions",
-                                                   "output_hidden_states",
-                                                   "output_logits",
-                                                   "output_scores",
-                                                   "pad_token_id",
-                                                   "penalty_alpha",
-                                                   "prefill_chunk_size",
-                                                   "prompt_lookup_num_tokens",
-                                                   "remove_invalid_values",
-                                                   "renormalize_logits",
-                                                   "repetition_penalty",
-                                                   "return_dict_in_generate",
-                                                   "sequence_bias",
-                                                   "stop_strings",
-                                                   "suppress_tokens",
-                                                   "target_lookbehind",
-                                                   "temperature",
-                                                   "token_healing",
-                                                   "top_k",
-                                                   "top_p",
-                                                   "transformers_version",
-                                                   "typical_p",
-                                                   "use_cache",
-                                                   "watermarking_config",
-                                                   "_from_model_config"};
+constexpr const char* keys_of_generation =
+    "assistant_confidence_threshold assistant_early_exit assistant_lookbehind bad_words_ids begin_suppress_tokens "
+    "bos_token_id cache_config cache_implementation compile_config constraints decoder_start_token_id disable_compile "
+    "diversity_penalty do_sample dola_layers early_stopping encoder_no_repeat_ngram_size encoder_repetition_penalty "
+    "eos_token_id epsilon_cutoff eta_cutoff exponential_decay_length_penalty force_words_ids forced_bos_token_id "
+    "forced_decoder_ids forced_eos_token_id guidance_scale is_assistant length_penalty low_memory max_length "
+    "max_matching_ngram_size max_new_tokens max_time min_length min_new_tokens min_p no_repeat_ngram_size "
+    "num_assistant_tokens num_assistant_tokens_schedule num_beam_groups num_beams num_return_sequences "
+    "output_attentions output_hidden_states output_logits output_scores pad_token_id penalty_alpha prefill_chunk_size "
+    "prompt_lookup_num_tokens remove_invalid_values renormalize_logits repetition_penalty return_dict_in_generate "
+    "sequence_bias stop_strings suppress_tokens target_lookbehind temperature token_healing top_k top_p "
+    "transformers_version typical_p use_cache watermarking_config _from_model_config";
 
 /// What a generation_config.json has under its own keys: as a link to another file it would publish that file.
 json of_generation(const std::string& path) {
   auto config = read_json(path);
+  const auto known = separated(keys_of_generation, " ");
   std::vector<std::string> others;
   for (const auto& [key, value] : config.items())
-    if (!contains(keys_of_generation, key)) others.push_back(key);
+    if (!contains(known, key)) others.push_back(key);
   for (const auto& key : others) config.erase(key);
   if (!others.empty())
     log_warning("import",

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "core/text.h"
 #include "data/tokenizer.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
@@ -158,36 +159,11 @@ TEST_CASE("options of a vocabulary folder are read as in transformers", "[data][
 
 TEST_CASE("the dedicated models of BERT and GPT-2 give the ids of the steps of their tokenizer.json",
           "[data][tokenizer]") {
-  const std::vector<std::string> parts{" ",
-                                       "  ",
-                                       "a",
-                                       "the",
-                                       "Cat",
-                                       "caf\u00E9",
-                                       "\u0301",
-                                       "\u0323",
-                                       "\u00A0",
-                                       "\u3000",
-                                       "\u2028",
-                                       "\u0085",
-                                       "\t",
-                                       "\u200B",
-                                       "\uFF21",
-                                       "7",
-                                       ".",
-                                       "##",
-                                       "\U0001F600",
-                                       "\uD55C",
-                                       "\u4E2D",
-                                       "\U0002B820",
-                                       "\u039F\u03A3",
-                                       "\u0130",
-                                       "'s",
-                                       "\uE000",
-                                       "\uFFFD",
-                                       std::string(1, '\0'),
-                                       "[MASK]",
-                                       "\xC3"};
+  auto parts = separated(
+      " |  |a|the|Cat|caf\u00E9|\u0301|\u0323|\u00A0|\u3000|\u2028|\u0085|\t|\u200B|\uFF21|7|.|##|\U0001F600|"
+      "\uD55C|\u4E2D|\U0002B820|\u039F\u03A3|\u0130|'s|\uE000|\uFFFD|[MASK]|\xC3",
+      "|");
+  parts.emplace_back(1, '\0');
   for (const std::string name :
        {"bert", "bert cased", "bert accents", "bert stripped", "byte bpe", "byte bpe with a space"}) {
     const auto model = opened(kind(name));
