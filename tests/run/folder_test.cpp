@@ -173,10 +173,10 @@ TEST_CASE("a log that is removed while a run trains begins again with a warning"
   config.checkpoint.every = 5;
   std::ofstream(dir / "run.yaml") << to_yaml(config);
   const auto child = train_in_child({.run = dir / "run"});
-  for (int wait = 0; wait < 4000 && !fs::exists(dir / "run/latest"); ++wait) usleep(5000);
+  CHECK(wait_until([&] { return fs::exists(dir / "run/latest"); }));
   const auto log = dir / "run/log.txt";
   fs::remove(log);
-  for (int wait = 0; wait < 4000 && !fs::exists(log); ++wait) usleep(5000);
+  CHECK(wait_until([&] { return fs::exists(log); }));
   kill(child, SIGTERM);
   CHECK(wait_for(child) == 130);
   CHECK_THAT(read_file(log), Catch::Contains("log.txt was removed while the run writes it; it begins again"));
@@ -428,7 +428,7 @@ TEST_CASE("a run whose folder is moved while it trains stops, and what has its n
   config.checkpoint.every = 2, config.checkpoint.keep = 1;
   std::ofstream(dir / "run.yaml") << to_yaml(config);
   const auto child = train_in_child({.run = dir / "run"});
-  for (int wait = 0; wait < 4000 && !fs::exists(dir / "run/latest"); ++wait) usleep(5000);
+  CHECK(wait_until([&] { return fs::exists(dir / "run/latest"); }));
   REQUIRE(swap_paths(dir / "run", dir / "other"));
   CHECK(wait_for(child) == 1);
   size_t files = 0, files_before = 0;
@@ -494,7 +494,7 @@ TEST_CASE("who reads a run that trains and removes its checkpoints finds the one
   config.train.accumulation = 64;  // a reader may find each checkpoint gone, but not in the same moment
   std::ofstream(dir / "run.yaml") << to_yaml(config);
   const auto child = train_in_child({.run = dir / "run"});
-  for (int wait = 0; wait < 4000 && !fs::exists(dir / "run/latest"); ++wait) usleep(5000);
+  CHECK(wait_until([&] { return fs::exists(dir / "run/latest"); }));
   const auto log = logged(dir, [&] {
     for (int i = 0; i < 40; ++i) {
       CHECK_NOTHROW(open_run(dir / "run"));

@@ -193,36 +193,6 @@ TEST_CASE("the frontier holds the trials that no other beats at the same cost or
   CHECK_THAT(picture, Catch::Contains("held-out loss of trials by tokens") && Catch::Contains("cx=\"25.00%\""));
 }
 
-TEST_CASE("mistakes in a space are answered before any run") {
-  const auto error = [](const std::string& space, const std::string& rest = "trials: 4\nbudget: {steps: 100}\n") {
-    return Study("space: " + space + "\n" + rest).error();
-  };
-  CHECK_THAT(error("{optimizer.learning_rat: [0.1, 0.2, 0.3, 0.4]}"),
-             Catch::Contains("study.yaml:3:9") && Catch::Contains("did you mean 'optimizer.learning_rate'?"));
-  CHECK_THAT(error("{optimizer.learning_rate: {lug: [1, 2]}}"), Catch::Contains("did you mean 'log'?"));
-  CHECK_THAT(error("{optimizer.learning_rate: 0.1}"), Catch::Contains("give a list of values"));
-  CHECK_THAT(error("{optimizer.learning_rate: [0.1]}"), Catch::Contains("at least two values"));
-  CHECK_THAT(error("{optimizer.learning_rate: {log: [0, 1]}}"), Catch::Contains("a logarithm needs numbers above 0"));
-  CHECK_THAT(error("{optimizer.learning_rate: {log: [1, 0.1]}}"), Catch::Contains("the first must be the smaller"));
-  CHECK_THAT(error("{optimizer.learning_rate: {log: [1]}}"), Catch::Contains("must be [low, high]"));
-  CHECK_THAT(error("{model.num_hidden_layers: {integers: [1.2, 1.8]}}"),
-             Catch::Contains("no whole number lies between"));
-  CHECK_THAT(error("{optimizer.learning_rate: {log: [a, 1]}}"), Catch::Contains("limits that are numbers, not 'a'"));
-  CHECK_THAT(error("{optimizer.learning_rate: [0.1, 0.2]}"), Catch::Contains("only 2 different configs"));
-  const std::string rates = "{optimizer.learning_rate: {log: [1e-4, 1e-2]}}";
-  CHECK_THAT(error(rates, "budget: {steps: 100}\n"), Catch::Contains("'trials' is 0"));
-  CHECK_THAT(error(rates, "trials: 4\n"), Catch::Contains("'budget' is missing"));
-  CHECK_THAT(error(rates, "trials: 4\nhalving: 1\nbudget: {steps: 100}\n"), Catch::Contains("'halving' is 1"));
-  CHECK_THAT(error(rates, "trials: 2\nhalving: 3\nbudget: {steps: 100}\n"),
-             Catch::Contains("'halving' keeps one of 3 trials, and 'trials' is 2"));
-  CHECK_THAT(error(rates, "trials: 9\nhalving: 3\nbudget: {steps: 20}\n"),
-             Catch::Contains("not one step for each run of the first rung"));
-  CHECK_THAT(error(rates, "trials: 9\nhalving: 3\nbudget: {tokens: 3000}\n"),
-             Catch::Contains("is not one step of 128"));
-  CHECK_THAT(error(rates, "trials: 4\nbudget: {steps: 100}\n" + two_arms), Catch::Contains("trials instead of arms"));
-  CHECK_THAT(Study(two_arms + "trials: 4\n").error(), Catch::Contains("name its keys under `space:`"));
-}
-
 TEST_CASE("a run of a search that ends with a loss that is not finite counts as failed") {
   const Study tuned(two_arms + "seeds: 2\ntune: {optimizer.learning_rate: [0.75, 0.3]}\n");
   CHECK(tuned.run().done == 8);

@@ -165,25 +165,6 @@ TEST_CASE("FLOPs are counted as the study says in every stage and part of its bu
   CHECK(counts(published + "probe_head: {share: 0.05}\n") == "published published ");
   CHECK(counts(published + "tune: {optimizer.learning_rate: [0.1, 0.2]}\ntuning: {budget: {flops: 1e8}}\n") ==
         "published published ");
-  CHECK_THAT(Study(two_arms + "budget: {flops: 1e9}\nthen: [{budget: {flops: 1e9, count: published}}]\n").error(),
-             Catch::Contains("then.0.budget.count is published, and that of the budget before it is computed"));
-}
-
-TEST_CASE("a later stage that cannot be is refused before any run") {
-  const auto error_with = [](const std::string& then) { return Study(two_arms + "seeds: 2\n" + then).error(); };
-  CHECK_THAT(error_with("then: [{set: {data.max_seq_length: 64}}]\n"), Catch::Contains("then.0 has no budget"));
-  CHECK_THAT(error_with("then: [{budget: {tokens: 100}}]\n"),
-             Catch::Contains("then.0.budget, 100 tokens, for arm 'a' is not one step of 128 tokens"));
-  CHECK_THAT(error_with("then: [{budget: {steps: 2}, set: {init.from: x}}]\n"),
-             Catch::Contains("'init.from' would be replaced by what the study says; a stage starts from the networks"));
-  CHECK_THAT(error_with("then: [{budget: {steps: 2}, arms: {c: {optimizer.learning_rate: 1}}}]\n"),
-             Catch::Contains("then.0.arms names 'c', which is no arm"));
-  CHECK_THAT(error_with("then: [{budget: {steps: 2}, arms: {b: 3}}]\n"),
-             Catch::Contains("then.0.arms: 'b' must be a map of keys"));
-  CHECK_THAT(error_with("then: [{budget: {steps: 2}, set: {data.max_seq_length: 4096}}]\n"),
-             Catch::Contains("arms 'a', 'b' in then.0: "));
-  CHECK_THAT(error_with("then: [{budget: {steps: 2}}]\nsplit: true\n"),
-             Catch::Contains("'then' does not go with 'tune', 'space', 'split' and 'probe_head'"));
 }
 
 TEST_CASE("the failure of a run is the last sentence of its log, with the lines that belong to it") {

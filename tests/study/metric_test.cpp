@@ -90,33 +90,7 @@ TEST_CASE("answers of another run are not those of a run, which is asked again")
   CHECK(to_json(study.report()) == whole);
 }
 
-TEST_CASE("a margin in another unit than the metric is refused") {
-  CHECK_THAT(Study(study_by("{suite: pairs, better_by: 0.005}")).error(),
-             Contains("metric.better_by is 0.005, and margins of pairs accuracy are in points: write 0.5"));
-  CHECK_THAT(Study(study_by("{suite: pairs, better_by: 500}")).error(),
-             Contains("is 100 points at most; give it in points"));
-  CHECK_THAT(
-      Study(study_by("{suite: pairs, figure: spearman, better_by: 5}")).error(),
-      Contains("metric.better_by is 5, and a margin of pairs spearman is 2 at most; give it in the unit of the"));
-  CHECK_THAT(Study(study_by("{objective: mlm, better_by: 5}")).error(),
-             Contains("metric.better_by is 5, and a margin of mlm is 2 nats at most; give it in nats"));
-  CHECK_THAT(Study(study_by("{suite: pairs, unit: bits_per_byte}")).error(), Contains("a unit of losses"));
-  CHECK(Study(study_by("{suite: pairs, better_by: 0.5}")).error().empty());
-}
-
-TEST_CASE("a metric that is named in two ways, or twice, is refused") {
-  CHECK_THAT(Study(study_by("{objective: mlm, suite: pairs}")).error(), Contains("and a suite (suite: pairs)"));
-  CHECK_THAT(Study(study_by("{objective: mlm, figure: accuracy}")).error(), Contains("name that one with `suite:`"));
-  CHECK_THAT(Study(study_by("{objective: mlm}") + "secondary: [{objective: mlm}]\n").error(),
-             Contains("secondary.0: mlm is a metric of the study already"));
-  CHECK_THAT(Study(study_by("{objective: mlm}") + "secondary: [{}]\n").error(), Contains("names no metric"));
-  CHECK_THAT(Study(study_by("{suite: pairs}") + "probe_head: {share: 0.1}\n").error(),
-             Contains("probe_head gives every arm a head for one held-out loss"));
-}
-
 TEST_CASE("a secondary metric that an arm cannot answer is refused before any run") {
-  CHECK_THAT(Study(study_by("{objective: mlm}") + "secondary: [{objective: clm}]\n").error(),
-             Contains("the network has no head for clm"));
   const Study study(study_by("{objective: mlm}") + "secondary: [{suite: pairs, figure: accurcy}]\n");
   const auto plan = study.stages().compared();
   CHECK_THAT(error_of([&] { check_figures(plan, {{.suite_figures = {{"pairs", {"accuracy", "micro_accuracy"}}}}}); }),
@@ -274,12 +248,6 @@ TEST_CASE("arms of other training text are planned where tokenizer and held-out 
   CHECK_THAT(study.error(), Contains("have different held-out tokens or tokenizers"));
   study.write(on_tokens(study, "a", "other") + "metric: {suite: pairs}\n");
   CHECK(study.error().empty());  // a suite asks the same of any tokenizer
-}
-
-TEST_CASE("arms that answer different items of the suite of the metric are refused") {
-  CHECK_THAT(
-      Study("arms: {a: {}, b: {evaluation.suite_items: 5}}\n" + three_seeds + "metric: {suite: pairs}\n").error(),
-      Contains("answer different items of it (evaluation.suite_items: 0 and 5)"));
 }
 
 TEST_CASE("the evaluation of an arm has what the study leaves to it") {

@@ -59,17 +59,6 @@ TEST_CASE("an arm without a head for the metric is told of probe_head where that
   const std::string discriminator =
       "arms: {a: {}, b: {objectives: [{kind: rtd}], model: {kind: electra, hidden_size: 32, num_hidden_layers: 1, "
       "num_attention_heads: 2, intermediate_size: 64}}}\nseeds: 2\nbudget: {steps: 100}\n";
-  CHECK_THAT(Study(discriminator + "metric: {objective: mlm}\n").error(),
-             Catch::Contains("arm 'b': ") && Catch::Contains("the network has no head for mlm, only for rtd") &&
-                 Catch::Contains("; `probe_head: {share: 0.05}` in the study gives every arm a new one"));
   const auto hopeless = Study(discriminator + "metric: {objective: clm}\n").error();
   CHECK_THAT(hopeless, Catch::Contains("no head for clm") && !Catch::Contains("probe_head"));
-}
-
-TEST_CASE("a probe_head that a network cannot have is refused before any run") {
-  const std::string metric = "probe_head: {share: 0.1}\nbudget: {steps: 100}\nmetric: {objective: clm}\n";
-  CHECK_THAT(Study(two_arms + metric).error(), Catch::Contains("arm 'a' cannot have a probe_head for clm") &&
-                                                   Catch::Contains("needs a generative model"));
-  CHECK_THAT(Study(two_arms + "probe_head: {share: 0.001}\nbudget: {steps: 100}\n").error(),
-             Catch::Contains("probe_head.share 0.001 of the budget is not one step"));
 }

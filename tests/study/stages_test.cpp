@@ -7,8 +7,16 @@
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
 #include "tests/support/processes.h"
+#include "tests/support/table.h"
 
 using namespace cloze;
+
+TEST_CASE("a study that cannot be is refused with the place and the mend before any run") {
+  for (const auto& row : table_of_tests("study/bad_studies.tsv")) {
+    INFO(row.at(0));
+    check_is(Study(row.at(0)).error(), row.at(1));
+  }
+}
 
 TEST_CASE("stages run in their order, whoever starts them, and a name of no stage is answered") {
   const Study study(two_arms + "seeds: 2\ntune: {optimizer.beta1: [0.8, 0.9]}\n");
@@ -26,7 +34,7 @@ TEST_CASE("the runs wait for a search that another process ends, and none is don
   study.run({"a, learning_rate=0.3", "b, learning_rate=0.3", "b, learning_rate=0.125"});
   const pid_t other = start_child([&] { study.run({"a, learning_rate=0.125"}); });  // takes most of a second
   const auto begun = study.folder / "out/tuning/runs/a_learning_rate=0.125/seed-100001/starts";
-  for (int wait = 0; wait < 500 && !std::filesystem::exists(begun); ++wait) usleep(10'000);
+  CHECK(wait_until([&] { return std::filesystem::exists(begun); }));
   const auto progress = study.run();
   CHECK(progress.done + progress.elsewhere == 8);  // the one elsewhere was counted before it ended
   CHECK(wait_for(other) == 0);
@@ -41,21 +49,13 @@ TEST_CASE("the runs wait for a network of the search that another process trains
   study.run({"a, learning_rate=0.3", "b, learning_rate=0.3", "b, learning_rate=0.125"});
   const pid_t other = start_child([&] { study.run({"a, learning_rate=0.125"}); });  // takes most of a second
   const auto begun = study.folder / "out/tuning/runs/a_learning_rate=0.125/seed-100001/starts";
-  for (int wait = 0; wait < 500 && !std::filesystem::exists(begun); ++wait) usleep(10'000);
+  CHECK(wait_until([&] { return std::filesystem::exists(begun); }));
   study.run();
   CHECK(wait_for(other) == 0);
   for (const std::string run :
        {"tuning/probe/runs/a_learning_rate=0.125/seed-100001", "runs/a/seed-1", "probe/runs/b/seed-2"})
     CHECK(study.starts(run) == "started\n");
   for (const auto& plan : study.stages().plans) CHECK(is_settled(plan));
-}
-
-TEST_CASE("a limit of which a stage would have nothing left is refused") {
-  const auto study = two_arms + "seeds: 2\ntune: {optimizer.beta1: [0.8, 0.9]}\n";
-  CHECK_THAT(Study(study + "tuning: {seeds: 3, budget: {steps: 5, tokens: 60000}}\n").error(),
-             Catch::Contains("budget.steps is 5, and a share of 0.167 of it is less than one") &&
-                 Catch::Contains("raise it, or remove it"));
-  CHECK(Study(study + "tuning: {seeds: 3, budget: {steps: 6, tokens: 60000}}\n").error() == "");
 }
 
 TEST_CASE("what stages make of the study file is no change of what it declared") {

@@ -87,8 +87,6 @@ TEST_CASE("a task decides a study where its metric says so, and the others are s
 TEST_CASE("tasks of a study that cannot be are refused before any run") {
   CHECK_THAT(TaskStudy("metric: {task: cat}\n").error(),
              Catch::Contains("metric.task is cat, and the tasks are cats, dogs; did you mean 'cats'?"));
-  CHECK_THAT(Study(two_arms + "metric: {task: cats}\n").error(),
-             Catch::Contains("metric.task is cats, and the study has no tasks"));
   CHECK_THAT(TaskStudy("probe_head: {share: 0.1}\nbudget: {steps: 100}\n").error(),
              Catch::Contains("'tasks' do not go with 'space' and 'probe_head'"));
   CHECK_THAT(TaskStudy("metric: {task: cats}\ntune: {optimizer.beta1: [0.8, 0.9]}\n").error(),

@@ -569,5 +569,4 @@ TEST_CASE("a search for fine-tunings that cannot be is refused before any run") 
   CHECK_THAT(with(", tune: {train.seed: [1, 2]}"), Catch::Contains("'train.seed' would be replaced"));
   CHECK_THAT(with(", tuning_seeds: 2"), Catch::Contains("no key of the fine-tunings is tuned"));
   CHECK_THAT(with(", set: {train: {seed: 3}}"), Catch::Contains("'train.seed' would be replaced"));
-  CHECK_THAT(Study(two_arms + "tasks: {seeds: 2}\n").error(), Catch::Contains("'tasks' names no files"));
 }

@@ -92,22 +92,6 @@ TEST_CASE("a search whose runs are kept though the study has changed decides wha
   CHECK(study.starts("runs/b/seed-2") == "started\n");
 }
 
-TEST_CASE("mistakes in what is tuned are answered before any run") {
-  const auto error = [](const std::string& rest) { return Study(two_arms + "seeds: 2\n" + rest).error(); };
-  CHECK_THAT(error("tune: {optimizer.learning_rat: [0.1, 0.2]}\n"),
-             Catch::Contains("study.yaml:5") && Catch::Contains("did you mean 'optimizer.learning_rate'?"));
-  CHECK_THAT(error("tune: {optimizer.learning_rate: []}\n"), Catch::Contains("must be a list of at least two values"));
-  CHECK_THAT(error("tune: {optimizer.learning_rate: [0.1]}\n"), Catch::Contains("a single one belongs under `set:`"));
-  CHECK_THAT(error("tune: {optimizer.learning_rate: 0.1}\n"), Catch::Contains("must be a list of at least two values"));
-  CHECK_THAT(error("tuning: {seeds: 2}\n"), Catch::Contains("name keys and their values under `tune:`"));
-  CHECK_THAT(error("tune: {optimizer.beta1: [0.8, 0.9]}\ntuning: {seeds: [2, 9]}\n"),
-             Catch::Contains("tuning.seeds names 2, a seed of the comparison"));
-  CHECK_THAT(error("tune: {optimizer.beta1: [0.8, 0.9]}\ntuning: {budget: {steps: 1}}\n"),
-             Catch::Contains("tuning.budget over the 2 runs of an arm is not one step for each"));
-  CHECK_THAT(error("tune: {optimizer.beta1: [0.8, 0.9]}\ntuning: {budget: {tokens: 300}}\n"),
-             Catch::Contains("is not one step of 256 tokens for each run"));
-}
-
 TEST_CASE("the budget of tuning is shared by the runs of an arm") {
   const Study study(two_arms +
                     "seeds: 2\ntune: {optimizer.beta1: [0.8, 0.9]}\ntuning: {seeds: 3, budget: {steps: 60}}\n");

@@ -20,18 +20,7 @@ TEST_CASE("streams that are named change with the seed, the others keep the firs
   CHECK_THAT(notes_of(study.report()), Catch::Contains("seeds vary order, dropout only"));
 }
 
-TEST_CASE("mistakes in the streams of a study are answered before any run") {
-  CHECK_THAT(Study(two_arms + "vary: [ordr]\n").error(), Catch::Contains("ordr") && Catch::Contains("order"));
-  CHECK_THAT(Study(two_arms + "vary: [init, init]\n").error(), Catch::Contains("'vary' names a stream twice"));
-  CHECK_THAT(Study(two_arms + "seeds: 1\nsplit: true\n").error(),
-             Catch::Contains("'split' needs the spread over seeds"));
-}
-
 TEST_CASE("a list of one seed, which reads like a number of seeds, is refused") {
-  CHECK_THAT(Study(two_arms + "seeds: [7]\n").error(),
-             Catch::Contains("study.yaml:4:8: 'seeds' is a list of one seed; write a number for how many"));
-  CHECK_THAT(Study(two_arms + "tune: {optimizer.beta1: [0.8, 0.9]}\ntuning: {seeds: [9]}\n").error(),
-             Catch::Contains("'tuning.seeds' is a list of one seed"));
   CHECK(Study(two_arms + "seeds: [7, 9]\n").stages().compared().seeds == std::vector<int64_t>{7, 9});
 }
 

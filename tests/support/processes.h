@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <exception>
 #include <iostream>
 
@@ -31,6 +32,15 @@ inline int wait_for(pid_t child) {
   int status = 0;
   waitpid(child, &status, 0);
   return exit_code_of(status);
+}
+
+/// Waits until something holds, for at most half a minute.
+template <class Condition>
+bool wait_until(const Condition& holds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  bool is_so = holds();
+  for (; !is_so && std::chrono::steady_clock::now() < end; is_so = holds()) usleep(2000);
+  return is_so;
 }
 
 /// A child of this process that does `body`, and no test after it. Its exit code is 1 where that throws, with the

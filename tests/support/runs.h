@@ -64,7 +64,7 @@ inline void check_killed_run(const RunConfig& config, const TempDir& dir, const 
   std::ofstream(dir / "b.yaml") << to_yaml(config);
   REQUIRE(wait_for(train_in_child({.run = dir / "a"})) == 0);
   const auto killed = train_in_child({.run = dir / "b"});
-  for (int wait = 0; wait < 4000 && !std::filesystem::exists(dir / ("b/" + kill_after)); ++wait) usleep(2000);
+  CHECK(wait_until([&] { return std::filesystem::exists(dir / ("b/" + kill_after)); }));
   kill(killed, SIGKILL);
   REQUIRE(wait_for(killed) == 128 + SIGKILL);
   REQUIRE(wait_for(train_in_child({.run = dir / "b", .resume = true})) == 0);
