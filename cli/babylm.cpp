@@ -8,28 +8,15 @@ namespace cloze {
 
 namespace {
 
-/// The names of all choices of `T`.
-template <class T>
-std::vector<std::string> names_of_choices() {
-  std::vector<std::string> names;
-  for (const auto& one : choices(T{})) names.emplace_back(one.name);
-  return names;
-}
-
 void add_collate(CLI::App& babylm, Globals& globals) {
   auto* verb = babylm.add_subcommand("collate", "write the file that a submission uploads, from results of evaluate");
   auto command = std::make_shared<CollateCommand>();
   verb->add_option("results", command->results, "folder of results, or that of one model in it")->required();
   verb->add_option("--model", command->model, "name of a model in the results (default: the folder is one of a model)");
-  verb->add_option_function<std::string>(
-          "--backend", [command](const std::string& name) { command->backend = choice_of<BabylmBackend>(name); },
-          "how its texts were scored (default: the only backend of the results)")
-      ->check(CLI::IsMember(names_of_choices<BabylmBackend>()));
-  verb->add_option_function<std::string>(
-          "--track", [command](const std::string& name) { command->track = choice_of<BabylmTrack>(name); },
-          "track of the challenge, which says how many checkpoints there are")
-      ->check(CLI::IsMember(names_of_choices<BabylmTrack>()))
-      ->default_str(name_of(command->track));
+  add_choice<BabylmBackend>(*verb, "--backend", command->backend,
+                            "how its texts were scored (default: the only backend of the results)");
+  add_choice<BabylmTrack>(*verb, "--track", command->track,
+                          "track of the challenge, which says how many checkpoints there are");
   verb->add_option("--revision", command->revision, "revision whose predictions are submitted")->capture_default_str();
   auto* fast = verb->add_flag("--fast", command->fast, "add the scores of every checkpoint on the fast evaluation");
   verb->add_option("--data", command->data,
@@ -55,11 +42,9 @@ void add_babylm_finetune(CLI::App& babylm, Globals& globals) {
   verb->add_option("--results", command->results, "folder of results, as the published program lays it out")
       ->capture_default_str();
   verb->add_option("--run", command->folder, "folder of the fine-tuned runs (default: runs/RUN-babylm)");
-  verb->add_option_function<std::string>(
-          "--padding-side", [command](const std::string& name) { command->padding = choice_of<PaddingSide>(name); },
-          "where rows are padded as published; left: it reads the padding of shorter rows, which is reproduced")
-      ->check(CLI::IsMember(names_of_choices<PaddingSide>()))
-      ->default_str(name_of(command->padding));
+  add_choice<PaddingSide>(
+      *verb, "--padding-side", command->padding,
+      "where rows are padded as published; left: it reads the padding of shorter rows, which is reproduced");
   verb->add_option("--seeds", command->seeds, "fine-tunings of each task by our own rules, beside the published ones")
       ->capture_default_str();
   verb->add_option("--set", command->set, "override a config value of all fine-tunings: KEY=VALUE (repeatable)")

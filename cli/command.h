@@ -13,6 +13,7 @@
 #include "evaluation/request.h"
 #include "inference/generation/search.h"
 #include "evaluation/suites/request.h"
+#include "evaluation/tasks/predict.h"
 
 namespace cloze {
 
@@ -35,16 +36,13 @@ struct TogetherCommand {
   std::string arguments;  ///< in which all agree
   Lead lead;              ///< of the first process
 };
-struct EvaluateCommand : EvaluationRequest {
+struct EvaluateCommand : EvaluationRequest {};  ///< held-out losses, or of fine-tuned runs their figures
+struct EvaluateTasksCommand : RunSelection {};
+struct EvaluateSuitesCommand : RunSelection {
   SuiteRequest suites{};
+  bool of_babylm = false;  ///< whatever their names are
 };
-/// Of a fine-tuned run.
-struct PredictCommand {
-  CheckpointChoice checkpoint = CheckpointChoice::best;
-  std::string run, file, out;  ///< out: a file; empty: standard output
-  std::string task;            ///< its file, for a network that came with its head; empty: that of the run
-  bool json = false, skip_bad = false;
-};
+struct PredictCommand : PredictRequest {};
 struct GenerateCommand {
   CheckpointChoice checkpoint = CheckpointChoice::best;
   std::string run;
@@ -65,7 +63,7 @@ struct ScoreCommand {
   CheckpointChoice checkpoint = CheckpointChoice::best;
   std::string run, file, cache;
   std::optional<ScoringForm> form{};
-  std::string normalise = "sum";
+  Normalisation normalise = Normalisation::sum;
   Precision precision = Precision::fp32;
   int64_t stride = 0;
   bool tokens = false, json = false;
@@ -118,10 +116,10 @@ struct BabylmFinetuneCommand : BabylmFinetuneRequest {
   bool json = false;
 };
 
-using Command = std::variant<PretrainCommand, TogetherCommand, PredictCommand, EvaluateCommand, GenerateCommand,
-                             FillCommand, ScoreCommand, ViewCommand, ImportCommand, ExportCommand, VerifyParityCommand,
-                             VerifyRunCommand, RunTorchScriptCommand, DescribeCommand, InspectCommand, BenchmarkCommand,
-                             CollateCommand, BabylmFinetuneCommand>;
+using Command = std::variant<PretrainCommand, TogetherCommand, PredictCommand, EvaluateCommand, EvaluateTasksCommand,
+                             EvaluateSuitesCommand, GenerateCommand, FillCommand, ScoreCommand, ViewCommand,
+                             ImportCommand, ExportCommand, VerifyParityCommand, VerifyRunCommand, RunTorchScriptCommand,
+                             DescribeCommand, InspectCommand, BenchmarkCommand, CollateCommand, BabylmFinetuneCommand>;
 
 /// Runs a command by the part of the program that needs LibTorch, which is loaded on demand, so that help and errors
 /// appear without delay. Returns the exit code. Throws the errors of the verb.

@@ -5,6 +5,7 @@
 
 #include "core/contains.h"
 #include "cli/verbs.h"
+#include "core/error.h"
 #include "core/print.h"
 #include "models/families/families.h"
 #include "objectives/kinds.h"
@@ -21,7 +22,8 @@ struct Words {
   std::map<std::string, Names> verbs{};    ///< of the program, which has no name, and of verbs with verbs of their own
   std::map<std::string, Names> options{};  ///< of each verb: `study plan`
   std::map<std::string, Names> values{};   ///< of what takes one of a few: `study report --format`, `completion`
-  std::map<std::string, Names> files{};    ///< options of each verb whose value may be anything, such as a file
+  std::map<std::string, Names> files{};    ///< options of each verb whose value may be anything, such as a file; `.` of
+                                           ///< one whose inner verb may be left out, so that a file may follow it
   std::map<std::string, Names> keys{};     ///< config keys, with their values if these are few
 };
 
@@ -63,8 +65,17 @@ void collect_verbs(const CLI::App& app, const std::string& path, Words& words) {
   for (const auto* verb : app.get_subcommands(nullptr)) {
     if (verb->get_group().empty()) continue;  // not meant for users
     words.verbs[path].push_back(verb->get_name());
-    collect_verbs(*verb, path + (path.empty() ? "" : " ") + verb->get_name(), words);
+    const auto inner = path + (path.empty() ? "" : " ") + verb->get_name();
+    collect_verbs(*verb, inner, words);
+    if (app.get_require_subcommand_min() > 0) continue;
+    for (const auto& option : words.options[inner])
+      if (!contains(words.options[path], option)) words.options[path].push_back(option);
+    for (const auto& option : words.files[inner]) words.files[path].push_back(option);
+    for (const auto& option : words.options[inner])
+      if (const auto values = words.values.find(inner + " " + option); values != words.values.end())
+        words.values.emplace(path + " " + option, values->second);
   }
+  if (!app.get_subcommands(nullptr).empty() && app.get_require_subcommand_min() == 0) words.files[path].push_back(".");
 }
 
 void collect_keys(const std::string& path, const std::vector<config_detail::Entry>& entries, Words& words) {
@@ -167,8 +178,9 @@ constexpr const char* bash_template = R"sh(@TABLES@_cloze() {
     "explain "*) COMPREPLY=($(compgen -W "${_cloze_keys//=/}" -- "$word")); return ;;
   esac
   list="${list:-$(_cloze_values "$verb")}"
-  if [ -n "$list" ]; then COMPREPLY=($(compgen -W "$list --help" -- "$word"))
-  else COMPREPLY=($(compgen -f -- "$word")); fi
+  if [ -n "$list" ]; then COMPREPLY=($(compgen -W "$list --help" -- "$word")); fi
+  case " $(_cloze_files "$verb") " in *" . "*) list="" ;; esac
+  if [ -z "$list" ]; then COMPREPLY+=($(compgen -f -- "$word")); fi
 }
 complete -o filenames -F _cloze cloze
 )sh";
@@ -196,8 +208,10 @@ constexpr const char* zsh_template = R"sh(#compdef cloze
   list="${list:-$(_cloze_values "$verb")}"
   if [[ "$word" == -* ]]; then compadd -- $(_cloze_options "$verb") ${verb:+--quiet} ${verb:+--verbose}
   elif [[ "$verb" == explain && "$before" != explain && "$before" != -* ]]; then compadd -- ${=_cloze_keys//=/}
-  elif [[ -n "$list" ]]; then compadd -- ${=list} --help
-  else _files; fi
+  else
+    [[ -n "$list" ]] && compadd -- ${=list} --help
+    [[ -z "$list" || " $(_cloze_files "$verb") " == *" . "* ]] && _files
+  fi
 }
 if [[ "${funcstack[1]}" == _cloze ]]; then _cloze "$@"
 else
@@ -257,8 +271,12 @@ std::string fish_script(const Words& words) {
   for (const auto& [key, values] : words.keys)
     for (const auto& value : values) settings.push_back(key + "=" + value);
   std::string script = "set -g _cloze_settings " + joined(settings) + "\n" + fish_paths;
-  for (const auto& [verb, inner] : words.verbs)
-    script += "complete -c cloze -n '" + fish_condition(words, verb) + "' -f -a '" + joined(inner) + "'\n";
+  for (const auto& [verb, inner] : words.verbs) {
+    const auto files = words.files.find(verb);
+    const bool may_be_file = files != words.files.end() && contains(files->second, ".");
+    script += concat("complete -c cloze -n '", fish_condition(words, verb), may_be_file ? "' -a '" : "' -f -a '",
+                     joined(inner), "'\n");
+  }
   for (const auto& [verb, options] : words.options) {
     for (const auto& option : options) script += fish_option(words, verb, option);
     if (verb == "explain")

@@ -16,7 +16,8 @@ namespace {
 
 struct FitArguments {
   std::vector<std::string> inputs{}, predict{};
-  std::string folder{}, format = "text", plot{}, parameters = "all";
+  std::string folder{}, format = "text", plot{};
+  SizeCount parameters = SizeCount::all;
   PointColumns columns{};
   FitQuestion question{};
   bool json = false;
@@ -26,7 +27,7 @@ std::vector<ScalingPoint> points_of(FitArguments& a) {
   const auto& first = a.inputs.front();
   check_points_path(first);
   const auto kind = std::filesystem::path(first).extension().string();
-  const auto count = choice_of<SizeCount>(a.parameters);
+  const auto count = a.parameters;
   const bool is_study = kind == ".yaml" || kind == ".yml", is_folder = std::filesystem::is_directory(first);
   if (is_folder || is_study)
     a.question.counted = count == SizeCount::all ? "N counts all parameters, D the tokens read"
@@ -67,10 +68,7 @@ void add_columns(CLI::App& verb, PointColumns& columns) {
 
 void add_runs(CLI::App& verb, FitArguments& a) {
   constexpr const char* group = "Runs and studies";
-  verb.add_option("--parameters", a.parameters, "parameters that are counted")
-      ->check(CLI::IsMember({"all", "non_embedding"}))
-      ->capture_default_str()
-      ->group(group);
+  add_choice<SizeCount>(verb, "--parameters", a.parameters, "parameters that are counted")->group(group);
   verb.add_option("--out", a.folder, "folder of the study (default: studies/NAME)")->group(group);
 }
 

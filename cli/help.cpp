@@ -40,13 +40,19 @@ std::string described(const std::string& name, const std::string& description, s
   return (has_room ? head + before.substr(head.size()) : head + "\n" + before) + text + "\n";
 }
 
-constexpr size_t most_options = 30;  // that are shown at once
+constexpr size_t most_options = 12;  // that are shown at once
 
 /// The parts of a help: `beam-search`.
 std::string part_name(std::string group) {
   for (auto& character : group)
     character = character == ' ' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(character)));
   return group;
+}
+
+/// `evaluate suites`: the verb and those before it.
+std::string verb_words(const CLI::App& verb) {
+  const auto* outer = verb.get_parent();
+  return outer->get_parent() == nullptr ? verb.get_name() : verb_words(*outer) + " " + verb.get_name();
 }
 
 /// The groups of a verb that are parts of its help, each with its options; none of a help that is shown at once.
@@ -56,7 +62,7 @@ std::vector<std::pair<std::string, std::vector<const CLI::Option*>>> parts_of(co
   for (const auto& group : verb.get_groups()) {
     const auto options = verb.get_options(
         [&](const CLI::Option* option) { return option->get_group() == group && option->nonpositional(); });
-    if (!options.empty() && group != "Options") parts.emplace_back(group, options);
+    if (!options.empty() && !group.empty() && group != "Options") parts.emplace_back(group, options);
   }
   return parts;
 }
@@ -82,7 +88,7 @@ std::string WrappedHelp::make_first_part(const CLI::App& verb) const {
   const auto options = verb.get_options(
       [](const CLI::Option* option) { return option->get_group() == "Options" && option->nonpositional(); });
   auto text = make_group("Options", false, options) +
-              concat("\nMore options (cloze ", verb.get_name(), " --help PART, or --help all):\n");
+              concat("\nMore options (cloze ", verb_words(verb), " --help PART, or --help all):\n");
   for (const auto& [group, of_group] : parts_of(verb)) {
     std::string names;
     for (const auto* option : of_group) names += (names.empty() ? "--" : " --") + option->get_lnames().front();

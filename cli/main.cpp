@@ -14,6 +14,7 @@
 #include <exception>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <system_error>
 
 #include "cli/help.h"
@@ -232,6 +233,51 @@ constexpr const char* the_way =
     "  cloze fill runs/a \"the mouse [MASK] the cheese\"\n"
     "  cloze export runs/a --to huggingface --out hf\n";
 
+/// Whether a verb has an option of the name of a word, `--text` or `--text=FILE`.
+bool has_option(const CLI::App& verb, const std::string& word) {
+  return word.size() > 2 && word.starts_with("--") && verb.get_option_no_throw(word.substr(0, word.find('=')));
+}
+
+/// The verb of `verb` that has the most of these options, of several the first. Throws ConfigError for an option that
+/// is of another one.
+const CLI::App& inner_verb(const CLI::App& verb, std::span<const std::string> words) {
+  const CLI::App* meant = nullptr;
+  std::ptrdiff_t most = -1;
+  const auto all = verb.get_subcommands(nullptr);
+  for (const auto* inner : all) {
+    const auto count = std::ranges::count_if(words, [&](const auto& word) { return has_option(*inner, word); });
+    if (count > most) meant = inner;
+    most = std::max(most, count);
+  }
+  for (const auto& word : words)
+    for (const auto* inner : all)
+      require<ConfigError>(has_option(*meant, word) || !has_option(*inner, word), word, " is an option of `cloze ",
+                           verb.get_name(), " ", inner->get_name(), "`, and the others are of `cloze ", verb.get_name(),
+                           " ", meant->get_name(), "`; leave it out");
+  return *meant;
+}
+
+/// Puts the verb of a verb that may be left out at its place: `evaluate RUN --suite NAME` is `evaluate suites RUN ...`.
+void add_inner_verb(const CLI::App& app, std::vector<std::string>& words) {
+  const auto is_word = [](const std::string& word) { return !word.starts_with('-'); };
+  const auto is_help = [](const std::string& word) { return word == "-h" || word == "--help"; };
+  const auto is_of_every_verb = [&](const std::string& word) {
+    return is_help(word) || word == "--quiet" || word == "--verbose";
+  };
+  const auto outer = std::ranges::find_if(words, is_word);
+  for (const auto* verb : app.get_subcommands(nullptr)) {
+    if (outer == words.end() || verb->get_name() != *outer) continue;
+    const auto inner = verb->get_subcommands(nullptr);
+    const auto next = std::find_if_not(outer + 1, words.end(), is_of_every_verb);
+    const bool asks_for_help = next == words.end() && std::any_of(outer + 1, next, is_help);
+    const bool is_there = next != words.end() && std::ranges::find(inner, *next, &CLI::App::get_name) != inner.end();
+    if (inner.empty() || verb->get_require_subcommand_min() > 0 || asks_for_help || is_there) return;
+    const auto name = inner_verb(*verb, {outer + 1, words.end()}).get_name();
+    words.insert(outer + 1, name);
+    return;
+  }
+}
+
 /// Parses a command line and runs its verb; returns the exit code, after the sentence of an error.
 int run_verb(CLI::App& app, const Globals& globals, int argc, char** argv) {
   try {
@@ -239,13 +285,16 @@ int run_verb(CLI::App& app, const Globals& globals, int argc, char** argv) {
       print_text(std::string(the_way) + "\n`cloze --help` lists all verbs, `cloze VERB --help` the options of one.\n");
       return 0;
     }
-    std::vector<std::string> arguments;  // in reverse, as CLI11 expects them
-    for (int i = argc - 1; i > 0; --i)
-      arguments.push_back(argv[i][0] == '[' ? bracket_guard + std::string(argv[i]) : argv[i]);
+    std::vector<std::string> words(argv + 1, argv + argc), arguments;
+    add_inner_verb(app, words);
+    std::vector<char*> given{argv[0]};
+    for (auto& word : words) given.push_back(word.data());
+    for (size_t i = words.size(); i-- > 0;)  // in reverse, as CLI11 expects them
+      arguments.push_back(words[i].starts_with('[') ? bracket_guard + words[i] : words[i]);
     std::error_code error;
     const auto here = std::filesystem::current_path(error);
     require<ConfigError>(!error, "the current folder cannot be used (", error.message(), "); change to another one");
-    check_verb(app, argc, argv);
+    check_verb(app, static_cast<int>(given.size()), given.data());
     app.parse(arguments);
     return globals.exit_code;
   } catch (const CLI::Success& success) {  // --help, --version
@@ -329,7 +378,7 @@ int main(int argc, char** argv) {
   app.fallthrough();
   bool quiet = false, verbose = false;
   app.add_flag("--quiet", quiet, "print only warnings and results");
-  app.add_flag("--verbose", verbose, "also print options, config values and what set them, and the checkpoint in use");
+  app.add_flag("--verbose", verbose, "also print options, and what set config values");
   app.parse_complete_callback([&] {
     set_log_level(quiet ? LogLevel::quiet : verbose ? LogLevel::verbose : LogLevel::normal);
     require_stack();

@@ -27,6 +27,11 @@ std::string words_to(const CLI::App& verb) {
   return verb.get_parent() == nullptr ? "" : words_to(*verb.get_parent()) + " " + verb.get_name();
 }
 
+/// Whether a verb is of this name, or is one of a verb of this name.
+bool is_of_verb(const CLI::App& verb, const std::string& name) {
+  return (words_to(verb) + " ").starts_with(" " + name + " ");
+}
+
 /// `--help`, ...: every long name of the options of a verb, and of those of every verb.
 std::vector<std::string> option_names_in(const CLI::App& verb) {
   std::vector<std::string> names;
@@ -138,7 +143,7 @@ std::string option_meant_by(const CLI::App& verb, const std::string& word) {
     if (spelled(known) == name) return unknown + "did you mean '" + known + "'?";
   for (const auto& foreign : foreign_options) {
     if (!foreign.have(name.substr(std::min(name.size(), name.find_first_not_of('-'))))) continue;
-    if (verb.get_name() == foreign.verb) return unknown + foreign.answer;
+    if (is_of_verb(verb, foreign.verb)) return unknown + foreign.answer;
     for (const auto& own : separated(foreign.answer, " "))
       if (*foreign.verb == '\0' && has_option(verb, own))
         return unknown + (own.starts_with('-') ? "did you mean '" + own + "'?"
@@ -150,7 +155,7 @@ std::string option_meant_by(const CLI::App& verb, const std::string& word) {
 /// What is meant by an option that is a config key, or has advice; empty for others.
 std::string key_of_option(const CLI::App& verb, const std::string& word) {
   if (!word.starts_with("--") || !has_option(verb, "--set")) return "";
-  const bool only_evaluates = verb.get_name() == "evaluate";  // its --set takes keys of that section alone
+  const bool only_evaluates = is_of_verb(verb, "evaluate");  // its --set takes keys of that section alone
   std::string text;
   for (const auto& key : keys_meant_by(RunConfig{}, word))
     if (!only_evaluates || key.starts_with("evaluation.")) text += (text.empty() ? "" : " or ") + key + "=VALUE";

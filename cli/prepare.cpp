@@ -1,7 +1,6 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "cli/near_names.h"
 #include "cli/paths.h"
 #include "cli/verbs.h"
 #include "core/config/config_tree.h"
@@ -49,38 +48,13 @@ void report(const PrepareOptions& options, const PrepareReport& r, bool json) {
                             " duplicate and ", counted(r.near_duplicates, "near-duplicate document")));
 }
 
-/// An option whose value is a choice by name.
-template <class E>
-void add_choice(CLI::App& verb, const char* option, E& value, const std::string& help) {
-  std::vector<std::string> names;
-  std::string list;
-  for (const auto& choice : choices(E{})) {
-    list += (names.empty() ? "" : ",") + std::string(choice.name);
-    names.emplace_back(choice.name);
-  }
-  const auto set = [&value, option, names](const std::string& name) {
-    check_value(option, name, names);
-    value = choice_of_option<E>(option, name);
-  };
-  verb.add_option_function<std::string>(std::string("--") + option, set, help)
-      ->type_name("TEXT:{" + list + "}")
-      ->default_str(name_of(value));
-}
-
-/// Puts the options that `add` adds into a group of the help.
-template <class F>
-void add_group(CLI::App& verb, const std::string& group, const F& add) {
-  const auto before = verb.get_options().size();
-  add();
-  for (size_t i = before; i < verb.get_options().size(); ++i) verb.get_options()[i]->group(group);
-}
-
 void add_text_options(CLI::App& verb, PrepareOptions& options) {
-  add_choice(verb, "format", options.format,
-             "auto, text (empty lines separate documents), lines (one sentence per line), jsonl, csv, tsv, arrow, "
-             "parquet, wiki (WikiExtractor), pairs (source and target: two columns, two of several with --columns, "
-             "JSON lines, "
-             "or a second file with --target)");
+  add_choice<decltype(options.format)>(
+      verb, "--format", options.format,
+      "auto, text (empty lines separate documents), lines (one sentence per line), jsonl, csv, tsv, arrow, "
+      "parquet, wiki (WikiExtractor), pairs (source and target: two columns, two of several with --columns, "
+      "JSON lines, "
+      "or a second file with --target)");
   verb.add_option("--target", options.targets, "pairs: target files, aligned line by line with the sources");
   verb.add_option("--exclude", options.exclude,
                   "leave out files by name or path, or by that of a folder: '*.json', 'old/*', drafts; may be repeated")
@@ -100,12 +74,14 @@ void add_text_options(CLI::App& verb, PrepareOptions& options) {
   verb.add_option("--columns", options.columns,
                   "pairs: NAME,NAME, the source and target columns by the header line of each file; in JSON lines, the "
                   "two keys");
-  add_choice(verb, "document", options.document,
-             "text and lines: a document is a whole file, the lines up to an empty one, or every line");
+  add_choice<decltype(options.document)>(
+      verb, "--document", options.document,
+      "text and lines: a document is a whole file, the lines up to an empty one, or every line");
   verb.add_option("--encoding", options.encoding,
                   "of lines that are not UTF-8, by the names of iconv: latin1, cp1252, shift_jis")
       ->type_name("NAME");
-  add_choice(verb, "invalid-utf8", options.invalid_utf8, "invalid UTF-8: replace (and count) or refuse");
+  add_choice<decltype(options.invalid_utf8)>(verb, "--invalid-utf8", options.invalid_utf8,
+                                             "invalid UTF-8: replace (and count) or refuse");
   verb.add_flag("--skip-null", options.skip_null,
                 "jsonl: leave out objects whose text is null (and count them) instead of refusing them");
   verb.add_flag("--skip-unreadable", options.skip_unreadable,
@@ -126,9 +102,10 @@ void add_tokenizer_options(CLI::App& verb, PrepareOptions& options) {
   verb.add_option("--tokenizer", options.tokenizer,
                   "existing tokenizer to use: SentencePiece .model, WordPiece vocab.txt, vocab.json with merges.txt "
                   "(byte-level BPE), tokenizer.json, a folder with one of these, or a run or prepared text");
-  add_choice(verb, "train", options.train_kind,
-             "without --tokenizer, the kind to train: unigram or bpe (SentencePiece), wordpiece (BERT), byte_bpe "
-             "(GPT-2, RoBERTa)");
+  add_choice<decltype(options.train_kind)>(
+      verb, "--train", options.train_kind,
+      "without --tokenizer, the kind to train: unigram or bpe (SentencePiece), wordpiece (BERT), byte_bpe "
+      "(GPT-2, RoBERTa)");
   const auto models = models_with_published_kind();
   const auto train_for = [&options, models](const std::string& name) {
     const auto model = model_named(name, models);

@@ -17,12 +17,8 @@ void add_report(CLI::App& app, Globals&) {
   verb->add_option(
       "--baseline", question->baseline,
       "arm that the others are compared with: its name, or one of its runs (default: that of the first run)");
-  std::vector<std::string> units;
-  for (const auto& choice : choices(LossUnit{})) units.emplace_back(choice.name);
-  auto unit = std::make_shared<std::string>(name_of(LossUnit::nats));
-  verb->add_option("--unit", *unit, "unit of the loss; bits_per_byte for runs with different tokenizers")
-      ->check(CLI::IsMember(units))
-      ->capture_default_str();
+  add_choice<LossUnit>(*verb, "--unit", question->unit,
+                       "unit of the loss; bits_per_byte for runs with different tokenizers");
   verb->add_option("--better-by", question->better_by,
                    "smallest difference that matters, in the unit, for verdicts of being tied")
       ->check(CLI::NonNegativeNumber);
@@ -34,7 +30,6 @@ void add_report(CLI::App& app, Globals&) {
       "pairs of one seed.");
   verb->callback([=] {
     for (const auto& folder : question->folders) check_whole_run_path(folder, RunCount::several);
-    question->unit = choice_of<LossUnit>(*unit);
     put_report(report_of_runs(*question), *options, "report.html");
   });
 }

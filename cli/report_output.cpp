@@ -20,8 +20,7 @@ namespace {
 /// The format that was named, else that of the file name.
 ReportFormat format_of(const ReportOptions& options) {
   if (options.json) return ReportFormat::json;
-  for (const auto& choice : choices(ReportFormat{}))
-    if (options.format == choice.name) return choice.value;
+  if (options.format) return *options.format;
   const auto suffix = std::filesystem::path(options.output).extension().string();
   if (suffix == ".html" || suffix == ".htm") return ReportFormat::html;
   if (suffix == ".md") return ReportFormat::markdown;
@@ -54,12 +53,9 @@ std::string text_of(const StudyReport& report, ReportFormat format, int64_t colu
 int64_t terminal_columns() { return static_cast<int64_t>(terminal_columns(STDOUT_FILENO, 100)); }
 
 void add_report_options(CLI::App& verb, ReportOptions& options, const std::string& output) {
-  std::vector<std::string> formats;
-  for (const auto& choice : choices(ReportFormat{})) formats.emplace_back(choice.name);
-  verb.add_option(
-          "--format", options.format,
-          "format of the report (default: by the ending of " + output.substr(0, output.find(',')) + ", else text)")
-      ->check(CLI::IsMember(formats));
+  add_choice<ReportFormat>(
+      verb, "--format", options.format,
+      "format of the report (default: by the ending of " + output.substr(0, output.find(',')) + ", else text)");
   verb.add_option(output, options.output,
                   "file to write, - for standard output (default: standard output; a page on a terminal: report.html)");
   verb.add_flag("--json", options.json, json_help);

@@ -8,7 +8,8 @@
 namespace cloze {
 
 struct ReportOptions {
-  std::string format, output;
+  std::optional<ReportFormat> format{};
+  std::string output{};
   bool json = false;
   std::vector<std::string> read{};  ///< files that the report does not replace
 };

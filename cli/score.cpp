@@ -7,29 +7,21 @@ namespace cloze {
 void add_score(CLI::App& app, Globals& globals) {
   auto* verb = app.add_subcommand("score", "log-probabilities of texts under a run");
   auto command = std::make_shared<ScoreCommand>();
-  auto form = std::make_shared<std::string>();
   verb->add_option("run", command->run, run_help)->required();
   verb->add_option("file", command->file,
                    "texts, one a line: plain, CONTEXT<tab>COMPLETION, or JSON lines; - is standard input")
       ->required();
   add_checkpoint_option(*verb, command->checkpoint);
-  verb->add_option("--as", *form,
-                   "pll, pll-word-l2r, pll-span, likelihood or detection (default: what the run was trained for)")
-      ->check(CLI::IsMember({"pll", "pll-word-l2r", "pll-span", "likelihood", "detection"}));
-  verb->add_option("--normalise", command->normalise,
-                   "what a text's score is divided by in the table, and with --json in `normalised`: sum, token, word, "
-                   "byte")
-      ->check(CLI::IsMember({"sum", "token", "word", "byte"}))
-      ->capture_default_str();
+  add_choice<ScoringForm>(*verb, "--as", command->form, "how texts are scored (default: as the run was trained for)");
+  add_choice<Normalisation>(*verb, "--normalise", command->normalise,
+                            "what a text's score is divided by in the table, and with --json in `normalised`");
   verb->add_option("--stride", command->stride,
                    "score texts longer than the model in windows, each of which scores so many tokens (default: such "
                    "texts are refused)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
-  verb->add_option_function<std::string>(
-          "--precision", [command](const std::string& name) { command->precision = choice_of<Precision>(name); },
-          "bf16: states in bf16 where the processor has units for it, about twice as fast; logits stay fp32")
-      ->check(CLI::IsMember({"fp32", "bf16"}))
-      ->default_str("fp32");
+  add_choice<Precision>(
+      *verb, "--precision", command->precision,
+      "bf16: states in bf16 where the processor has units for it, about twice as fast; logits stay fp32");
   verb->add_option("--cache", command->cache, "folder in which scores are kept, by weights and text");
   verb->add_flag("--tokens", command->tokens, "with --json: the log-probability of each token");
   verb->add_flag("--json", command->json, "print one line of JSON per text");
@@ -40,10 +32,9 @@ void add_score(CLI::App& app, Globals& globals) {
       "JSON lines have `text`; `context` and `completion`, of which the completion is\n"
       "scored; or `left`, `scored` and `right`. Scores are sums of log-probabilities in\n"
       "nats.");
-  verb->callback([command, form, &globals] {
+  verb->callback([command, &globals] {
     check_run_first(command->run, {command->file});
     check_texts_file(command->file, "cloze score " + command->run + " -");
-    if (!form->empty()) command->form = choice_of<ScoringForm>(*form);
     require<ConfigError>(!command->tokens || command->json, "--tokens is printed with --json only; add --json");
     globals.exit_code = run_engine(*command);
   });

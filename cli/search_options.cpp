@@ -29,17 +29,10 @@ void add_beams(CLI::App& verb, SearchConfig& s) {
   add(verb, group, "--num-beams", s.num_beams, "number of beams; 1 = greedy search");
   add(verb, group, "--length-penalty", s.length_penalty,
       "scores are divided by length to this power; above 0 favours longer texts");
-  std::vector<std::string> names;
   std::string help = "when a search ends:";
-  for (const auto& choice : choices(EarlyStopping{})) {
-    help += concat(names.empty() ? " " : ", ", choice.name, " = ", choice.words);
-    names.emplace_back(choice.name);
-  }
-  const auto choose = [&s](const std::string& name) { s.early_stopping = choice_of<EarlyStopping>(name); };
-  verb.add_option_function<std::string>("--early-stopping", choose, help)
-      ->check(CLI::IsMember(names))
-      ->default_str(name_of(s.early_stopping))
-      ->group(group);
+  for (const auto& one : choices(EarlyStopping{}))
+    help += concat(help.ends_with(':') ? " " : ", ", one.name, " = ", one.words);
+  add_choice<EarlyStopping>(verb, "--early-stopping", s.early_stopping, help)->group(group);
   add(verb, group, "--num-beam-groups", s.num_beam_groups, "groups for diverse beam search");
   add(verb, group, "--diversity-penalty", s.diversity_penalty,
       "subtracted from a token's score for each earlier group that chose it");

@@ -2,8 +2,10 @@
 // One function per verb: adds it to the program, with its help and its callback.
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <type_traits>
 
 #include "cli/command.h"
+#include "cli/near_names.h"
 #include "core/config/config_tree.h"
 
 namespace cloze {
@@ -51,6 +53,33 @@ void add_config(CLI::App& app, Globals& globals);
 void add_explain(CLI::App& app, Globals& globals);
 void add_describe(CLI::App& app, Globals& globals);
 void add_completion(CLI::App& app, Globals& globals);
+
+/// An option that takes one of the choices of `T` by its name. `field`: a T, whose value is the default, or one that
+/// may be none, which `help` explains.
+template <class T, class Field>
+CLI::Option* add_choice(CLI::App& verb, const std::string& name, Field& field, const std::string& help) {
+  std::vector<std::string> names;
+  std::string list;
+  for (const auto& one : choices(T{})) {
+    list += (names.empty() ? "" : ",") + std::string(one.name);
+    names.emplace_back(one.name);
+  }
+  const auto take = [&field, name, names](const std::string& text) {
+    check_value(name.substr(2), text, names);
+    field = choice_of<T>(text);
+  };
+  auto* option = verb.add_option_function<std::string>(name, take, help)->type_name("TEXT:{" + list + "}");
+  if constexpr (std::is_same_v<T, Field>) option->default_str(name_of(field));
+  return option;
+}
+
+/// Puts the options that `add` adds into a group of the help.
+template <class F>
+void add_group(CLI::App& verb, const std::string& group, const F& add) {
+  const auto before = verb.get_options().size();
+  add();
+  for (size_t i = before; i < verb.get_options().size(); ++i) verb.get_options()[i]->group(group);
+}
 
 /// Options of a search, for `generate` and `evaluate`.
 void add_search_options(CLI::App& verb, SearchConfig& search, int64_t& batch_size);

@@ -50,6 +50,7 @@ for verb in verbs:
     options[verb,] = options_of(text) | options[()]
     for inner in verbs_of(text):
         options[verb, inner] = options_of(run(verb, inner, "--help")[1]) | options[()]
+        if "[VERB]" in text: options[verb,] |= options[verb, inner]  # which may be left out
 known_options = set().union(*options.values())
 
 reference = run("config", "--markdown")[1]

@@ -8,7 +8,6 @@
 #include "evaluation/babylm/evaluate.h"
 #include "cli/command.h"
 #include "cli/engine/parts.h"
-#include "cli/engine/task_runs.h"
 #include "cli/engine/together.h"
 #include "core/file.h"
 #include "core/interrupt.h"
@@ -29,6 +28,7 @@
 #include "run/process.h"
 #include "inference/scoring/passage_lines.h"
 #include "evaluation/suites/driver.h"
+#include "evaluation/tasks/task_runs.h"
 #include "train/tasks/finetune.h"
 #include "train/warnings.h"
 #include "inference/views/view.h"
@@ -163,15 +163,41 @@ int run(const GenerateCommand& c) {
   return 0;
 }
 
+/// Refuses what fine-tuned runs, which are judged by their tasks, do not have.
+void refuse_loss_options(const EvaluateCommand& c) {
+  const auto& tuned = *std::ranges::find_if(c.runs, is_fine_tuned);
+  for (const auto& [is_given, option] : {std::pair{!c.text.empty(), "--text"},
+                                         {!c.tokens.empty(), "--tokens"},
+                                         {!c.objectives.empty(), "--objective"},
+                                         {!c.set.empty(), "--set"},
+                                         {c.generate, "--generate"},
+                                         {c.sequences > 0, "--sequences"},
+                                         {c.all_checkpoints, "--all-checkpoints"}})
+    require<ConfigError>(!is_given, tuned, ": is fine-tuned on a task, whose test part it is judged on; leave out ",
+                         option);
+  const auto other = std::ranges::find_if_not(c.runs, is_fine_tuned);
+  require<ConfigError>(other == c.runs.end(), other == c.runs.end() ? "" : *other, ": is not fine-tuned, and ", tuned,
+                       " is; evaluate them by commands of their own");
+}
+
 int run(const EvaluateCommand& c) {
-  if (!c.suites.names.empty())
-    return names_babylm(c.suites) ? evaluate_babylm(c, c.suites) : evaluate_suites(c, c.suites);
-  if (std::ranges::any_of(c.runs, is_fine_tuned)) return evaluate_tasks(c);
-  check_search(c.search);
-  evaluate_losses(c);
+  const bool of_tasks = std::ranges::any_of(c.runs, is_fine_tuned);
+  of_tasks ? refuse_loss_options(c) : check_search(c.search);
+  of_tasks ? evaluate_tasks(c) : evaluate_losses(c);
   return 0;
 }
-int run(const PredictCommand& c) { return run_predict(c); }
+int run(const EvaluateTasksCommand& c) {
+  evaluate_tasks(c);
+  return 0;
+}
+int run(const EvaluateSuitesCommand& c) {
+  const bool of_babylm = c.of_babylm || std::ranges::any_of(c.suites.names, names_babylm_data);
+  return of_babylm ? evaluate_babylm(c, c.suites) : evaluate_suites(c, c.suites);
+}
+int run(const PredictCommand& c) {
+  predict(c);
+  return 0;
+}
 int run(const ScoreCommand& c) { return run_score(c); }
 int run(const CollateCommand& c) {
   const auto collation = collate_babylm(c);

@@ -86,14 +86,14 @@ int run_score(const ScoreCommand& c) {
   const auto& passages = file.passages;
   const auto scores = with_lines(file, [&] { return scorer.score(passages); });
   end_progress();
-  const auto by = choice_of<Normalisation>(c.normalise);
   Totals all;
   for (size_t i = 0; i < passages.size(); ++i) {
     all.add(scores[i], run.tokenizer.special().unk);
     if (c.json)
-      print_data(json_line(run, passages[i], scores[i], by, c.tokens));
+      print_data(json_line(run, passages[i], scores[i], c.normalise, c.tokens));
     else
-      print_text(concat(fixed(normalised(scores[i], by), 4), "\t", shortened(in_one_line(passages[i].text())), "\n"));
+      print_text(
+          concat(fixed(normalised(scores[i], c.normalise), 4), "\t", shortened(in_one_line(passages[i].text())), "\n"));
   }
   log_info("score", scorer.description());
   if (all.without_tokens > 0)

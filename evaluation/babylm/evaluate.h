@@ -46,9 +46,9 @@ std::vector<SuiteResult> evaluate_babylm(const LoadedRun& run, const BabylmData&
                                          const std::vector<ResultsFolder>& zero_shots,
                                          std::vector<std::string>& skipped);
 
-/// Whether a request's --suite is BabyLM's evaluation data. Throws ConfigError for options that only these have.
-bool names_babylm(const SuiteRequest& request);
-/// `cloze evaluate --suite babylm`: evaluates runs on its tasks, writes the files of the published program, and prints
+/// Whether a --suite is BabyLM's evaluation data: `babylm`, a folder of it, or its name among the suites.
+bool names_babylm_data(const std::string& name);
+/// `cloze evaluate babylm`: evaluates runs on its tasks, writes the files of the published program, and prints
 /// the table. Returns the exit code.
 int evaluate_babylm(const RunSelection& selection, const SuiteRequest& request);
 

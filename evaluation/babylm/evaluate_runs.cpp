@@ -169,13 +169,6 @@ std::vector<SuiteResult> results_of(const LoadedRun& run, const SuiteTarget& tar
 /// A folder of the suites that are called by name.
 std::string folder_by_name(const std::string& name) { return (fs::path(suites_folder()) / name).string(); }
 
-/// Whether a --suite is BabyLM's evaluation data: `babylm`, a folder of it, or its name among the suites.
-bool is_of_babylm(const std::string& name) {
-  if (name == "babylm" || is_babylm_data(name)) return true;
-  std::error_code ignored;
-  return !fs::exists(name, ignored) && is_babylm_data(folder_by_name(name));
-}
-
 /// The evaluation data of a name. Throws ConfigError for `babylm` where that is not there.
 std::string data_folder(const std::string& name) {
   if (is_babylm_data(name)) return name;
@@ -188,9 +181,8 @@ std::string data_folder(const std::string& name) {
 }
 
 void check(const SuiteRequest& c) {
-  const auto of_babylm = std::find_if(c.names.begin(), c.names.end(), is_of_babylm);
-  require<ConfigError>(c.names.size() == 1, "--suite ", *of_babylm,
-                       " of BabyLM stands alone; answer other suites in a command of their own");
+  require<ConfigError>(c.names.size() == 1, "--suite ", listed(c.names),
+                       ": that of BabyLM stands alone; answer other suites in a command of their own");
   require<ConfigError>(c.limit == 0 && c.keep.empty() && !c.layer && !c.pooling, "--suite ", c.names[0],
                        " answers all items of BabyLM's tasks, none by embeddings; leave out --limit, --keep, "
                        "--layer and --pooling");
@@ -201,11 +193,10 @@ void check(const SuiteRequest& c) {
 
 }  // namespace
 
-bool names_babylm(const SuiteRequest& c) {
-  const bool any = std::any_of(c.names.begin(), c.names.end(), is_of_babylm);
-  require<ConfigError>(any || (!c.fast && !c.backend && c.results.empty()),
-                       "--fast, --backend and --results are of --suite babylm; leave them out");
-  return any;
+bool names_babylm_data(const std::string& name) {
+  if (name == "babylm" || is_babylm_data(name)) return true;
+  std::error_code ignored;
+  return !fs::exists(name, ignored) && is_babylm_data(folder_by_name(name));
 }
 
 int evaluate_babylm(const RunSelection& selection, const SuiteRequest& given) {

@@ -8,14 +8,44 @@
 namespace {
 
 /// Every verb with a help of its own; those of `study` and their like are two words.
-const std::vector<std::string> verbs{"prepare",   "tokenize",      "inspect",        "inspect objective",
-                                     "pretrain",  "benchmark",     "study",          "study plan",
-                                     "study run", "study status",  "study report",   "study commands",
-                                     "report",    "fit",           "evaluate",       "generate",
-                                     "fill",      "score",         "view",           "import",
-                                     "export",    "babylm",        "babylm collate", "babylm finetune",
-                                     "verify",    "verify parity", "verify data",    "verify run",
-                                     "config",    "explain",       "describe",       "completion"};
+const std::vector<std::string> verbs{"prepare",
+                                     "tokenize",
+                                     "inspect",
+                                     "inspect objective",
+                                     "pretrain",
+                                     "benchmark",
+                                     "study",
+                                     "study plan",
+                                     "study run",
+                                     "study status",
+                                     "study report",
+                                     "study commands",
+                                     "report",
+                                     "fit",
+                                     "evaluate",
+                                     "evaluate losses",
+                                     "evaluate generation",
+                                     "evaluate suites",
+                                     "evaluate babylm",
+                                     "evaluate tasks",
+                                     "evaluate predictions",
+                                     "generate",
+                                     "fill",
+                                     "score",
+                                     "view",
+                                     "import",
+                                     "export",
+                                     "babylm",
+                                     "babylm collate",
+                                     "babylm finetune",
+                                     "verify",
+                                     "verify parity",
+                                     "verify data",
+                                     "verify run",
+                                     "config",
+                                     "explain",
+                                     "describe",
+                                     "completion"};
 
 /// Calls `f(line)` for each line of a text.
 template <class F>
@@ -63,26 +93,44 @@ TEST_CASE("the help of every verb has the options of all, and no name runs into 
     const auto help = cloze(verb + " --help").text;
     CHECK_THAT(help, Catch::Contains("Every verb:\n  --quiet ") && Catch::Contains("\n  --verbose "));
   }
-  const auto evaluate = cloze("evaluate --help all").text;
-  CHECK(evaluate.find("--batch-size") < evaluate.find("\nTexts:"));  // losses are computed in batches too
-  CHECK_THAT(evaluate, Catch::Contains("--keep TEXT Needs: --suite  table ") &&
-                           Catch::Contains("--cache TEXT Needs: --suite\n" + std::string(30, ' ') + "of scores: "));
+  CHECK_THAT(cloze("evaluate losses --help all").text, Catch::Contains("--columns TEXT Needs: --text\n"));
 }
 
-TEST_CASE("the help of evaluate fits a screen, and has its parts where they are asked for", "[cli]") {
-  const auto screen = cloze("evaluate --help").text;
-  CHECK(std::count(screen.begin(), screen.end(), '\n') <= 64);
-  CHECK_THAT(screen, Catch::Contains("cloze evaluate --help PART, or --help all") &&
-                         Catch::Contains("  beam-search  ") && Catch::Contains("--keep") &&
-                         Catch::Contains("\n  --all-checkpoints ") && !Catch::Contains("minimal pairs"));
-  const auto suites = cloze("evaluate --help suites");
-  CHECK(suites.code == 0);
-  CHECK_THAT(suites.text, Catch::Contains("  --keep TEXT ") && !Catch::Contains("--num-beams"));
-  CHECK_THAT(cloze("evaluate -h beam-search").text,
-             Catch::Contains("  --num-beams INT") && !Catch::Contains("--suite "));
-  CHECK(cloze("evaluate --help runs/a").text == screen);
-  for (const std::string part : {"", "all", "texts", "generation", "beam-search", "sampling", "suites"})
-    each_line(cloze("evaluate --help " + part).text, [](const std::string& line) { CHECK(line.size() <= 80); });
+TEST_CASE("the help of every verb fits a screen, and has its parts where they are asked for", "[cli]") {
+  for (const auto& verb : verbs) {
+    INFO(verb);
+    const auto help = cloze(verb + " --help").text;
+    const auto options = help.find("\nOptions:"), others = help.find("\nEvery verb:");
+    REQUIRE((options != std::string::npos && options < others));
+    CHECK(std::count(help.begin(), help.begin() + static_cast<std::ptrdiff_t>(help.find("\nExample")), '\n') <= 48);
+  }
+  const auto suites = cloze("evaluate suites --help").text;
+  CHECK(std::count(suites.begin(), suites.begin() + static_cast<std::ptrdiff_t>(suites.find("\nEvery verb:")), '\n') <=
+        25);
+  CHECK_THAT(suites, Catch::Contains("cloze evaluate suites --help PART, or --help all") &&
+                         Catch::Contains("  embeddings  ") && Catch::Contains("--keep") &&
+                         Catch::Contains("\n  --all-checkpoints ") && !Catch::Contains("minimal pairs and"));
+  const auto items = cloze("evaluate suites --help items");
+  CHECK(items.code == 0);
+  CHECK_THAT(items.text, Catch::Contains("  --keep TEXT ") && !Catch::Contains("--suite"));
+  CHECK_THAT(cloze("evaluate generation -h beam-search").text,
+             Catch::Contains("  --num-beams INT") && !Catch::Contains("--generate"));
+  for (const std::string part : {"", "all", "scores", "embeddings", "items"})
+    each_line(cloze("evaluate suites --help " + part).text, [](const std::string& line) { CHECK(line.size() <= 80); });
+}
+
+TEST_CASE("the verb of evaluate may be left out where options or nothing tell it", "[cli]") {
+  const auto help_of = [](const std::string& words) { return cloze("evaluate " + words + " --help").text; };
+  CHECK(help_of("runs/a") == cloze("evaluate losses --help").text);
+  CHECK(help_of("runs/a --suite blimp --paradigms") == cloze("evaluate suites --help").text);
+  CHECK(help_of("runs/a --suite=babylm --fast") == cloze("evaluate babylm --help").text);
+  CHECK(help_of("--task rte.yaml --predictions rte.jsonl") == cloze("evaluate predictions --help").text);
+  CHECK(help_of("runs/a --generate --num-beams 4") == cloze("evaluate generation --help").text);
+  CHECK(cloze("evaluate --help suites").text == cloze("evaluate suites --help").text);
+  CHECK(cloze("--quiet evaluate runs/a --help").text == cloze("evaluate losses --help").text);
+  CHECK_THAT(cloze("evaluate --help").text, Catch::Contains("\nVerbs:\n  losses ") && Catch::Contains("predictions"));
+  check_refused("evaluate runs/a --text x.txt --suite blimp", 2,
+                "--suite is an option of `cloze evaluate suites`, and the others are of `cloze evaluate losses`");
 }
 
 TEST_CASE("cloze alone shows the way from a text to a model, one command for each step", "[cli]") {

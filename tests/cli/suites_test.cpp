@@ -143,7 +143,7 @@ TEST_CASE("what a run cannot answer is said before anything is scored, and other
   check_refused(
       "evaluate " + pairs_only + " " + pairs_only + " --fast --suite " + babylm + " --results " + w.dir / "none", 2,
       pairs_only + ": the run cannot be scored: it has no head that gives probabilities of tokens");
-  check_refused("evaluate " + w.run + " --fast --suite " + babylm + " --stride 4", 2,
+  check_refused("evaluate " + w.run + " --suite " + babylm + " --stride 4", 2,
                 "in fp32 and without windows; leave out --stride and --precision");
   CHECK_FALSE(fs::exists(w.dir / "none"));
 }

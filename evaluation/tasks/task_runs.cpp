@@ -1,26 +1,17 @@
-// The verb `evaluate` for fine-tuned runs, and `predict`.
-#include "cli/engine/task_runs.h"
+#include "evaluation/tasks/task_runs.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
-#include <functional>
-#include <iostream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "cli/engine/parts.h"
-#include "cli/engine/prediction_output.h"
 #include "core/contains.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/log.h"
+#include "core/print.h"
 #include "core/text.h"
-#include "data/prepare/spool.h"
-#include "data/reading/line_reader.h"
 #include "data/store/token_store.h"
 #include "finetune/chosen.h"
-#include "models/backbone_config.h"
 #include "run/config/load_config.h"
 #include "run/moved.h"
 #include "run/records/provenance.h"
@@ -28,7 +19,6 @@
 #include "tasks/figures/benchmark_average.h"
 #include "tasks/figures/figures_output.h"
 #include "tasks/figures/task_metric.h"
-#include "tasks/inspect_task.h"
 
 namespace cloze {
 
@@ -36,34 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-constexpr int64_t interval_resamples = 1000;
-constexpr size_t window_items = 4096;  // that are sorted by length together
-
-std::string tables_text(const std::vector<Table>& tables) {
-  std::string text;
-  for (const auto& table : tables) text += (text.empty() ? "" : "\n") + to_text(table);
-  return text;
-}
-
-/// Refuses options of `evaluate` that are of held-out losses and of suites.
-void check_task_options(const EvaluateCommand& c) {
-  const auto tuned = std::ranges::find_if(c.runs, is_fine_tuned);
-  const auto refuse = [&](bool is_given, const char* option) {
-    require<ConfigError>(!is_given, *tuned, ": is fine-tuned on a task, whose test part it is judged on; leave out ",
-                         option);
-  };
-  refuse(!c.text.empty(), "--text");
-  refuse(!c.tokens.empty(), "--tokens");
-  refuse(!c.objectives.empty(), "--objective");
-  refuse(!c.set.empty(), "--set");
-  refuse(c.generate, "--generate");
-  refuse(c.sequences > 0, "--sequences");
-  refuse(c.all_checkpoints, "--all-checkpoints");
-  for (const auto& run : c.runs)
-    require<ConfigError>(is_fine_tuned(run), run, ": is not fine-tuned, and ", *tuned,
-                         " is; evaluate them by commands of their own");
-}
 
 /// The folder with the rows of a fine-tuned run. Throws DataError for other rows than it was trained on.
 std::string rows_of_run(const std::string& run, const RunConfig& config) {
@@ -125,13 +87,6 @@ void check_comparable(const TaskOfRun& first, const TaskOfRun& second) {
          at == items.end() ? "" : at->id, "'");
 }
 
-/// Throws DataError for a run whose predictions are no numbers.
-void require_finite(const std::vector<ItemPrediction>& predictions, const std::string& run) {
-  require<DataError>(are_finite(predictions), run,
-                     ": its predictions are not finite, as those of a training that diverged; name an earlier step, or "
-                     "fine-tune again in another folder with a lower optimizer.learning_rate");
-}
-
 /// The test part of a run, judged.
 JudgedPart judge_run(const TaskOfRun& of, CheckpointChoice choice) {
   const auto opened = open_task_run(of.run, choice);
@@ -147,7 +102,7 @@ std::vector<TaskPrediction> plain(const std::vector<ItemPrediction>& predictions
   return all;
 }
 
-void print_difference(const EvaluateCommand& c, const TaskOfRun& task, const std::vector<JudgedPart>& judged) {
+void print_difference(const RunSelection& c, const TaskOfRun& task, const std::vector<JudgedPart>& judged) {
   const auto difference =
       compare_predictions(task.task.config.kind, task.test.items, task.task.labels, plain(judged[0].predictions),
                           plain(judged[1].predictions), metric_options(task.task));
@@ -159,7 +114,7 @@ void print_difference(const EvaluateCommand& c, const TaskOfRun& task, const std
 
 /// The average of a benchmark over runs; nothing where none of its tasks has all its figures, or where the runs do not
 /// come from one pretrained run.
-void print_average(const EvaluateCommand& c, Benchmark benchmark, const std::vector<TaskOfRun>& runs,
+void print_average(const RunSelection& c, Benchmark benchmark, const std::vector<TaskOfRun>& runs,
                    const std::vector<JudgedPart>& judged) {
   const auto& origin = runs.front().origin;
   if (std::ranges::any_of(runs, [&](const TaskOfRun& one) { return one.origin != origin; }))
@@ -186,6 +141,18 @@ void print_average(const EvaluateCommand& c, Benchmark benchmark, const std::vec
 }
 
 }  // namespace
+
+std::string tables_text(const std::string& task, const TaskFigures& figures) {
+  std::string text;
+  for (const auto& table : tables_of(task, figures)) text += (text.empty() ? "" : "\n") + to_text(table);
+  return text;
+}
+
+void require_finite(const std::vector<ItemPrediction>& predictions, const std::string& run) {
+  require<DataError>(are_finite(predictions), run,
+                     ": its predictions are not finite, as those of a training that diverged; name an earlier step, or "
+                     "fine-tune again in another folder with a lower optimizer.learning_rate");
+}
 
 bool is_fine_tuned(const std::string& path) {
   std::error_code unknown;
@@ -229,8 +196,10 @@ void verify_task(const std::string& run) {
   log_result("verify", concat(run, ": figures and predictions of the task are those that the run wrote"));
 }
 
-int evaluate_tasks(const EvaluateCommand& c) {
-  check_task_options(c);
+void evaluate_tasks(const RunSelection& c) {
+  const auto other = std::ranges::find_if_not(c.runs, is_fine_tuned);
+  require<ConfigError>(other == c.runs.end(), other == c.runs.end() ? "" : *other,
+                       ": is not fine-tuned on a task; `cloze evaluate losses RUN` computes the losses of such runs");
   std::vector<TaskOfRun> runs;
   for (const auto& path : c.runs) runs.push_back(task_of_run(path));
   const auto benchmark = benchmark_of(runs);
@@ -248,7 +217,7 @@ int evaluate_tasks(const EvaluateCommand& c) {
       print_data(json_text(found) + "\n");
       continue;
     }
-    print_text(concat(path, ", test part of ", name, "\n\n", tables_text(tables_of(name, figures)), "\n"));
+    print_text(concat(path, ", test part of ", name, "\n\n", tables_text(name, figures), "\n"));
     for (const auto& note : task.notes)
       if (!contains(said, note)) log_info("task", said.emplace_back(note));
   }
@@ -256,149 +225,6 @@ int evaluate_tasks(const EvaluateCommand& c) {
     print_average(c, *benchmark, runs, judged);
   else if (runs.size() == 2)
     print_difference(c, runs[0], judged);
-  return 0;
-}
-
-namespace {
-
-/// Standard input as a file whose name ends as that of the task's test part, which says how it is read. Throws
-/// DataError for a device, and where the file cannot hold all of it: predictions of a part would pass for all.
-std::string spooled_items(const Task& task, const ScratchFolder& scratch) {
-  auto name = fs::path(task.test.file).filename();
-  for (const auto* ending : {".gz", ".xz"})
-    if (name.extension() == ending) name.replace_extension();
-  const auto path = (fs::path(scratch.path()) / ("input" + name.extension().string())).string();
-  require_stream(STDIN_FILENO, "standard input");
-  std::ofstream out(path, std::ios::binary);
-  const bool has_content = std::cin.peek() != std::char_traits<char>::eof();
-  errno = 0;
-  if (has_content) out << std::cin.rdbuf();
-  out.flush();
-  const auto reason = system_reason();
-  require<DataError>(out.good(), "standard input: cannot be copied to ", path, " (", reason,
-                     "); set TMPDIR to a folder with more room, or name a file");
-  return path;
-}
-
-/// Reads items, and says what is wrong with a copy of standard input of that. Returns their part without them.
-TaskPart read_all_items(const Task& task, const std::string& file, const PredictCommand& command,
-                        const std::function<void(TaskPart&)>& take) {
-  const std::string stream = "standard input";
-  const bool is_copy = command.file == "-";
-  try {
-    auto part = read_items_in_windows(task, file, window_items, take, command.skip_bad);
-    for (auto& note : part.notes)
-      if (is_copy) replace_all(note, file, stream);
-    return part;
-  } catch (const NotText& fault) {
-    if (!is_copy) throw;
-    throw NotText(stream, fault.said_of_stream);
-  } catch (const DataError& fault) {
-    const std::string what = fault.what();
-    if (!is_copy || !what.starts_with(file)) throw;
-    throw DataError(stream + what.substr(file.size()));
-  }
-}
-
-bool has_gold(const TaskItem& item) { return item.gold.is_known(); }
-
-bool has_label(const TaskItem& item) { return !item.gold.labels.empty(); }
-
-/// The run of a command, whose items are texts.
-TaskRun open_with_tokenizer(const PredictCommand& c) {
-  auto opened = open_task_run(c.run, c.checkpoint, c.task);
-  require_tokenizer(opened.run);
-  return opened;
-}
-
-/// The file with the items that a command names, or a copy of standard input.
-std::string file_of_items(const PredictCommand& c, const Task& task, const ScratchFolder& scratch) {
-  return c.file == "-" ? spooled_items(task, scratch) : find_task_data(fs::absolute(c.file).string(), task.file);
-}
-
-/// Predicts the items of a file, one window after another.
-class Predictor {
- public:
-  explicit Predictor(const PredictCommand& command)
-      : command_(command),
-        opened_(open_with_tokenizer(command)),
-        file_(file_of_items(command, opened_.task.task, scratch_)),
-        output_(command, file_, opened_.task.task),
-        maker_(opened_.run.tokenizer, special_token_template(opened_.run.tokenizer, opened_.run.config.model),
-               row_options(opened_.task.task.config, opened_.task.task.labels)) {}
-
-  void run() {
-    const auto& task = opened_.task.task;
-    const auto read = read_all_items(task, file_, command_, [&](auto& window) { predict(window); });
-    output_.finish();
-    for (const auto& note : read.notes) log_info("task", note);
-    if (const auto note = truncation_note("items", counts_); !note.empty()) log_info("task", note);
-    if (!command_.out.empty()) log_result("predict", concat(thousands(count_), " predictions -> ", command_.out));
-    say_figures();
-  }
-
- private:
-  void predict(TaskPart& part) {
-    auto& window = part.items;
-    std::vector<TaskRow> rows;
-    output_.has_header = !part.may_have_taken_header;
-    for (size_t i = 0; i < window.size(); ++i) maker_.add(window[i], static_cast<int64_t>(i), rows, counts_);
-    auto found = predict_items(*opened_.run.network, opened_.task, window, rows);
-    require_finite(found, opened_.run.folder);
-    for (size_t i = 0; i < window.size(); ++i) output_.add(found[i], window[i]);
-    output_.flush();
-    count_ += window.size();
-    judge_later(window, found);
-  }
-
-  /// Says the figures, where every item has a label; a column of sets that is all empty is none.
-  void say_figures() const {
-    const auto& config = opened_.task.task.config;
-    const bool has_sets = config.kind->has_sets;
-    if (!are_labelled_ || items_.empty() || (has_sets && std::ranges::none_of(items_, has_label))) return;
-    if (const auto reason = unjudged(); !reason.empty())
-      return log_info("task", concat("no figures: ", reason, ": what is right for the items is not given here"));
-    const auto figures = figures_of_predictions(opened_.task, items_, predictions_, interval_resamples);
-    log_info("task", concat("the items have labels:\n", tables_text(tables_of(config.task, figures))));
-  }
-
-  /// Why figures of the items would say nothing, by those that the run was trained on; empty: they do.
-  std::string unjudged() const {
-    const bool has_rows = !opened_.folder.empty();  // not of a head that was trained elsewhere
-    const auto train = has_rows ? read_prepared_part(opened_.folder, "train").items : std::vector<TaskItem>{};
-    return opened_.task.task.config.kind->unjudged(items_, train);
-  }
-
-  /// Keeps what figures are made of, as long as there may be some.
-  void judge_later(std::vector<TaskItem>& window, std::vector<ItemPrediction>& predictions) {
-    are_labelled_ = are_labelled_ && std::all_of(window.begin(), window.end(), has_gold);
-    if (!are_labelled_) {
-      items_.clear();
-      predictions_.clear();
-      return;
-    }
-    std::move(window.begin(), window.end(), std::back_inserter(items_));
-    std::move(predictions.begin(), predictions.end(), std::back_inserter(predictions_));
-  }
-
-  const PredictCommand& command_;
-  TaskRun opened_;
-  ScratchFolder scratch_{};
-  std::string file_;
-  PredictionOutput output_;
-  TaskRowMaker maker_;
-  RowCounts counts_{};
-  uint64_t count_ = 0;
-  bool are_labelled_ = true;
-  std::vector<TaskItem> items_{};
-  std::vector<ItemPrediction> predictions_{};
-};
-
-}  // namespace
-
-int run_predict(const PredictCommand& c) {
-  Predictor(c).run();
-  return 0;
 }
 
 }  // namespace cloze

@@ -2,8 +2,8 @@
 // Runs that are fine-tuned on a task, for the verbs that open them.
 #include <string>
 
-#include "cli/command.h"
 #include "evaluation/tasks/judged_task.h"
+#include "run/checkpoints/chosen_checkpoint.h"
 #include "run/run.h"
 
 namespace cloze {
@@ -25,11 +25,18 @@ TaskRun open_task_run(const std::string& path, CheckpointChoice choice, const st
 /// Checks rows, figures and predictions of a fine-tuned run against their checksums. Throws DataError.
 void verify_task(const std::string& run);
 
-/// The verb `evaluate` for fine-tuned runs: prints the figures of their test parts, of two runs of one task their
-/// differences, and of several tasks of a benchmark its average. Throws ConfigError for two runs without any of these.
-int evaluate_tasks(const EvaluateCommand& command);
+/// `cloze evaluate tasks`: prints the figures of the test parts of fine-tuned runs, of two runs of one task their
+/// differences, and of several tasks of a benchmark its average. Throws ConfigError for two runs without any of these,
+/// and for a run that is not fine-tuned.
+void evaluate_tasks(const RunSelection& selection);
 
-/// The verb `predict`.
-int run_predict(const PredictCommand& command);
+/// Throws DataError for a run whose predictions are no numbers.
+void require_finite(const std::vector<ItemPrediction>& predictions, const std::string& run);
+
+/// Figures, with their tables one below the other.
+std::string tables_text(const std::string& task, const TaskFigures& figures);
+
+/// Draws of the bootstrap that gives figures their intervals.
+inline constexpr int64_t interval_resamples = 1000;
 
 }  // namespace cloze
