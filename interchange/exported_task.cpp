@@ -7,6 +7,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/report/score_json.h"
 #include "core/spelling.h"
 #include "core/text.h"
 #include "finetune/chosen.h"
@@ -53,7 +54,7 @@ bool is_shown(const std::string& metric, AnyTaskKind kind) {
 }
 
 /// What the constant prediction reaches on the test part.
-std::vector<Figure> floor_figures(const LoadedRun& run, const PreparedTask& prepared) {
+std::vector<Score> floor_figures(const LoadedRun& run, const PreparedTask& prepared) {
   const auto& task = prepared.task;
   const auto items = read_prepared_part(rows_of_task(run), "test").items;
   const auto kind = task.config.kind;
@@ -117,15 +118,10 @@ std::optional<TestResult> test_result(const LoadedRun& run, const PreparedTask& 
   const auto& metric = run.config.task.metric;
   const auto floors = floor_figures(run, task);
   for (const auto& [name, figure] : summary.at("test").items()) {
-    const auto value = number_at(figure, "/value");
-    if (!value || !(name == metric || is_shown(name, task.task.config.kind))) continue;
-    TestFigure made{.metric = name,
-                    .value = *value,
-                    .low = number_at(figure, "/low"),
-                    .high = number_at(figure, "/high"),
-                    .count = static_cast<int64_t>(number_at(figure, "/count").value_or(0))};
+    auto made = score_of(name, figure);
+    if (!made.is_defined() || !(name == metric || is_shown(name, task.task.config.kind))) continue;
     for (const auto& floor : floors)
-      if (floor.metric == name) made.floor = floor.value;
+      if (floor.metric == name) made.floors = {{result.floor_name, floor.value}};
     result.figures.insert(name == metric ? result.figures.begin() : result.figures.end(), made);
   }
   for (const auto& note : value_at(summary, "/notes"))

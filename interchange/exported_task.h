@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/report/score.h"
 #include "run/run.h"
 #include "tasks/rows/prepared_task.h"
 
@@ -24,21 +25,13 @@ struct ReadingNote {
 };
 std::vector<ReadingNote> reading_notes(const LoadedRun& run, const TaskConfig& task);
 
-/// A figure of the test part.
-struct TestFigure {
-  std::string metric{};
-  double value = 0;
-  std::optional<double> low{}, high{};  ///< 95 % interval
-  std::optional<double> floor{};        ///< that of the constant prediction on the same part
-  int64_t count = 0;                    ///< what it is of: items, words of a tag accuracy
-};
-
 /// What a fine-tuned run found on the test part of its task with the checkpoint that is exported.
 struct TestResult {
-  std::vector<TestFigure> figures{};  ///< that which chose first, then those of its kind that say something else
-  std::string floor_name{};           ///< `majority`
-  bool learned = true;                ///< it was better than the floor on the valid part
-  std::optional<double> chosen{};     ///< the figure of the valid part, by which the step was chosen
+  /// That which chose first, then those of its kind that say something else, each with the constant floor.
+  std::vector<Score> figures{};
+  std::string floor_name{};        ///< `majority`
+  bool learned = true;             ///< it was better than the floor on the valid part
+  std::optional<double> chosen{};  ///< the figure of the valid part, by which the step was chosen
   std::vector<std::string> notes{};
 };
 

@@ -1,5 +1,6 @@
 #include "interchange/model_card.h"
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include "core/file.h"
 #include "core/json.h"
+#include "core/report/score_json.h"
 #include "core/log.h"
 #include "core/print.h"
 #include "core/report/table.h"
@@ -197,9 +199,14 @@ std::string training(const LoadedRun& run, const json& provenance) {
   return to_markdown(table);
 }
 
-std::string interval(double low, double high, const std::string& metric) {
-  return figure_cell(low, metric) + " to " + figure_cell(high, metric);
+/// `25.00 to 75.00`; empty without an interval.
+std::string interval_words(const Score& score) {
+  if (!score.interval) return "";
+  return figure_cell(score.interval->low, score.metric) + " to " + figure_cell(score.interval->high, score.metric);
 }
+
+/// What the constant prediction reaches; NaN: it is not known.
+double floor_of(const Score& score) { return score.floors.empty() ? std::nan("") : score.floors.front().second; }
 
 /// The held-out losses of a step, each with its interval, accuracy and baseline; empty where there is none.
 std::string held_out_losses(const json& held_out, int64_t step) {
@@ -216,10 +223,12 @@ std::string held_out_losses(const json& held_out, int64_t step) {
     const auto loss = value.get<double>();
     const auto error = number(name + "_standard_error"), accuracy = number(name + "_accuracy"),
                baseline = number(name + "_baseline_loss");
-    table.rows.push_back({printable(name), figure_cell(loss, "loss"),
-                          error ? interval(loss - quantile * *error, loss + quantile * *error, "loss") : "",
-                          accuracy ? figure_cell(*accuracy, "accuracy") : "",
-                          baseline ? figure_cell(*baseline, "loss") : ""});
+    table.rows.push_back(
+        {printable(name), figure_cell(loss, "loss"),
+         error ? interval_words(
+                     {.metric = "loss", .interval = Bounds{loss - quantile * *error, loss + quantile * *error}})
+               : "",
+         accuracy ? figure_cell(*accuracy, "accuracy") : "", baseline ? figure_cell(*baseline, "loss") : ""});
   }
   if (table.rows.empty()) return "";
   return to_markdown(table) +
@@ -233,13 +242,11 @@ std::string suite_answers(const json& suites) {
   for (const auto& [suite, figures] : suites.items()) {
     if (!figures.is_object()) continue;
     for (const auto& [metric, figure] : figures.items()) {
-      const auto value = value_at(figure, "/value"), low = value_at(figure, "/low"), high = value_at(figure, "/high"),
-                 count = value_at(figure, "/count");
-      if (!value.is_number()) continue;
-      const bool has_interval = low.is_number() && high.is_number();
-      table.rows.push_back({printable(suite), printable(metric_words(metric)), figure_cell(value.get<double>(), metric),
-                            has_interval ? interval(low.get<double>(), high.get<double>(), metric) : "",
-                            count.is_number_unsigned() ? thousands(count.get<uint64_t>()) : ""});
+      const auto score = score_of(metric, figure);
+      if (!score.is_defined()) continue;
+      table.rows.push_back({printable(suite), printable(metric_words(metric)), figure_cell(score.value, metric),
+                            interval_words(score),
+                            figure.contains("count") ? thousands(static_cast<uint64_t>(score.count)) : ""});
     }
   }
   return table.rows.empty() ? "" : to_markdown(table);
@@ -250,9 +257,8 @@ std::string test_part(const std::string& task, const TestResult& result) {
   Table table{.title = concat("Test part of ", printable(in_one_line(task))),
               .header = {"figure", "value", "95 % interval", result.floor_name, "n"}};
   for (const auto& figure : result.figures)
-    table.rows.push_back({metric_words(figure.metric), figure_cell(figure.value, figure.metric),
-                          figure.low && figure.high ? interval(*figure.low, *figure.high, figure.metric) : "",
-                          figure.floor ? figure_cell(*figure.floor, figure.metric) : "",
+    table.rows.push_back({metric_words(figure.metric), figure_cell(figure.value, figure.metric), interval_words(figure),
+                          std::isfinite(floor_of(figure)) ? figure_cell(floor_of(figure), figure.metric) : "",
                           thousands(static_cast<uint64_t>(figure.count))});
   const auto& first = result.figures.front();
   auto text =
@@ -265,7 +271,7 @@ std::string test_part(const std::string& task, const TestResult& result) {
   if (!result.learned)
     text += concat("\n**It did not learn**: its ", first.metric,
                    " on the valid part is not shown to be better than that of ", result.floor_name, ".\n");
-  else if (first.floor && first.low && first.high && *first.low <= *first.floor && *first.floor <= *first.high)
+  else if (first.interval && first.interval->low <= floor_of(first) && floor_of(first) <= first.interval->high)
     text += concat("\nThe interval holds the floor: these items do not show that it is better than ", result.floor_name,
                    ".\n");
   for (const auto& note : result.notes) text += "\n- " + escaped_markdown(printable(in_one_line(note)));

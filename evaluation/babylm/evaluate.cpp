@@ -66,7 +66,7 @@ std::vector<std::vector<float>> by_item(const BabylmTask& task, const std::vecto
 }
 
 /// What a report says of a figure: a fraction, of wug the correlation; none for one that it lacks.
-std::optional<double> reported(const BabylmReport& report, BabylmFormat format, const SuiteFigure& figure) {
+std::optional<double> reported(const BabylmReport& report, BabylmFormat format, const Score& figure) {
   const bool correlated = format == BabylmFormat::wug;
   if (figure.metric != (correlated ? "spearman" : "accuracy")) return {};
   const double scale = correlated ? 1 : 100;

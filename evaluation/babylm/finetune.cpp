@@ -108,7 +108,8 @@ BabylmTuned read_tuned(const BabylmGlueTask& task, const std::string& run) {
   for (const auto& one : predictions) tuned.labels.push_back(one.answer.label);
   const TaskFigures figures{.figures = values_of(kind, items, labels, predictions)};
   const auto add = [&](const char* metric) {
-    tuned.figures.emplace_back(metric, figure_of(figures, metric)->value.value_or(0));  // undefined is 0 there, too
+    const auto* figure = figure_of(figures, metric);
+    tuned.figures.emplace_back(metric, figure->is_defined() ? figure->value : 0);  // undefined is 0 there, too
   };
   add("accuracy");
   if (task.labels == 2) add("f1"), add("mcc");

@@ -22,16 +22,14 @@ struct Counts {
   std::vector<double> right{}, all{};
 };
 
-SuiteFigure figure_of(SuiteLevel level, const std::string& group, const Counts& counts) {
+Score figure_of(SuiteLevel level, const std::string& group, const Counts& counts) {
   const auto mean = clustered_mean(counts.right, counts.all);
   const auto count = static_cast<int64_t>(std::accumulate(counts.all.begin(), counts.all.end(), 0.0));
-  const auto bounds = fraction_interval(mean, count);
   return {.level = level,
           .group = group,
           .metric = "accuracy",
           .value = mean.value,
-          .low = bounds.low,
-          .high = bounds.high,
+          .interval = fraction_interval(mean, count),
           .count = count};
 }
 

@@ -11,9 +11,8 @@
 #include <vector>
 
 #include "core/file.h"
-#include "evaluation/suites/comparison.h"
-#include "evaluation/suites/request.h"
 #include "evaluation/suites/suite_report.h"
+#include "evaluation/suites/request.h"
 #include "run/run.h"
 
 namespace cloze {

@@ -53,19 +53,16 @@ EmbeddedTexts embed_distinct(const LoadedRun& run, std::vector<std::string> text
   return {.texts = std::move(texts), .vectors = std::move(vectors)};
 }
 
-SuiteFigure correlation_figure(const std::vector<double>& cosines, const std::vector<double>& judgements) {
-  SuiteFigure figure{.metric = "spearman", .count = static_cast<int64_t>(cosines.size())};
+Score correlation_figure(const std::vector<double>& cosines, const std::vector<double>& judgements) {
+  Score figure{.metric = "spearman", .count = static_cast<int64_t>(cosines.size())};
   const auto correlation = spearman(cosines, judgements);
-  figure.value = correlation.value_or(std::numeric_limits<double>::quiet_NaN());
   if (!correlation) return figure;
-  if (const auto interval = spearman_interval(*correlation, figure.count)) {
-    figure.low = interval->low;
-    figure.high = interval->high;
-  }
+  figure.value = *correlation;
+  figure.interval = spearman_interval(*correlation, figure.count);
   return figure;
 }
 
-SuiteFigure isotropy_figure(const EmbeddedTexts& embedded) {
+Score isotropy_figure(const EmbeddedTexts& embedded) {
   return {.metric = "mean_cosine",
           .value = mean_cosine(embedded.vectors),
           .count = static_cast<int64_t>(embedded.texts.size())};

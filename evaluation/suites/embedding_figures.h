@@ -26,10 +26,10 @@ struct EmbeddedTexts {
 EmbeddedTexts embed_distinct(const LoadedRun& run, std::vector<std::string> texts, const SuiteOptions& options);
 
 /// The correlation of cosines with judgements: metric `spearman`. A constant side gives none, and is NaN.
-SuiteFigure correlation_figure(const std::vector<double>& cosines, const std::vector<double>& judgements);
+Score correlation_figure(const std::vector<double>& cosines, const std::vector<double>& judgements);
 
 /// The figure `mean_cosine` of all different pairs of texts.
-SuiteFigure isotropy_figure(const EmbeddedTexts& embedded);
+Score isotropy_figure(const EmbeddedTexts& embedded);
 
 /// The items of a file that stand in it before. Published sets have such items, and published figures count each.
 class Repeats {

@@ -218,18 +218,16 @@ constexpr Metric whole_vocabulary[] = {
 constexpr Metric restricted[] = {{"restricted_p@1", &Found::restricted_p1, &Found::all, true},
                                  {"restricted_mrr", &Found::restricted_mrr, &Found::all, true}};
 
-SuiteFigure figure_of(const Metric& metric, const ClusteredMean& mean, int64_t count, int64_t ties) {
-  const auto bounds = fraction_interval(mean, count);
+Score figure_of(const Metric& metric, const ClusteredMean& mean, int64_t count, int64_t ties) {
   return {.metric = metric.name,
           .value = mean.value,
-          .low = bounds.low,
-          .high = bounds.high,
+          .interval = fraction_interval(mean, count),
           .count = count,
           .ties = metric.has_ties ? ties : 0};
 }
 
 void add_figures(const Metric& metric, const std::vector<std::pair<std::string, Found>>& relations,
-                 std::vector<SuiteFigure>& whole, std::vector<SuiteFigure>& single) {
+                 std::vector<Score>& whole, std::vector<Score>& single) {
   std::vector<double> means, ones;
   int64_t count = 0, ties = 0;
   for (const auto& [name, found] : relations) {
@@ -302,7 +300,7 @@ SuiteResult run_suite(const LoadedRun& run, const FactSuite& suite, const SuiteO
   result.shares = {ShareItems{.metric = scorer.masked() ? whole_vocabulary[0].name : restricted[0].name}};
   std::vector<std::pair<std::string, Found>> relations;
   for (const auto& relation : suite.relations) relations.emplace_back(relation.name, scorer.score(relation, result));
-  std::vector<SuiteFigure> single;
+  std::vector<Score> single;
   if (scorer.masked())
     for (const auto& metric : whole_vocabulary) add_figures(metric, relations, result.figures, single);
   for (const auto& metric : restricted) add_figures(metric, relations, result.figures, single);

@@ -83,9 +83,9 @@ std::vector<Tally> tallies_of(const Counted& counted, const std::string* phenome
 
 /// An accuracy over paradigms: each counts alike, or each item.
 enum class Mean { of_paradigms, of_items };
-SuiteFigure figure_of(SuiteLevel level, const std::string& group, const std::string& metric,
-                      std::span<const Tally> tallies, Mean mean) {
-  SuiteFigure figure{.level = level, .group = group, .metric = metric};
+Score figure_of(SuiteLevel level, const std::string& group, const std::string& metric, std::span<const Tally> tallies,
+                Mean mean) {
+  Score figure{.level = level, .group = group, .metric = metric};
   std::vector<double> right, official, counts;
   bool differs = false;
   for (const auto& tally : tallies) {
@@ -99,20 +99,18 @@ SuiteFigure figure_of(SuiteLevel level, const std::string& group, const std::str
   }
   const auto found = clustered_mean(right, counts);
   figure.value = found.value;
-  const auto bounds = fraction_interval(found, figure.count);
-  figure.low = bounds.low;
-  figure.high = bounds.high;
+  figure.interval = fraction_interval(found, figure.count);
   if (differs) figure.official = clustered_mean(official, counts).value;
   return figure;
 }
 
 /// The correlation of scores and people over the pairs of a paradigm, or of all with an empty name; none without
 /// such pairs, or where they do not vary.
-std::optional<SuiteFigure> correlation_of(std::span<const RankingItem> items, std::span<const RankedItem> ranked,
-                                          const std::string& paradigm) {
+std::optional<Score> correlation_of(std::span<const RankingItem> items, std::span<const RankedItem> ranked,
+                                    const std::string& paradigm) {
   // The log-odds have the order of the softmax, but for pairs whose softmax rounds to 0 or 1.
   std::vector<double> odds, official, people;
-  SuiteFigure figure{.group = paradigm, .metric = "spearman"};
+  Score figure{.group = paradigm, .metric = "spearman"};
   for (size_t i = 0; i < items.size(); ++i) {
     if (!items[i].preference || (!paradigm.empty() && items[i].paradigm != paradigm)) continue;
     odds.push_back(ranked[i].scores[0] - ranked[i].scores[1]);
@@ -125,7 +123,7 @@ std::optional<SuiteFigure> correlation_of(std::span<const RankingItem> items, st
   figure.level = paradigm.empty() ? SuiteLevel::suite : SuiteLevel::paradigm;
   figure.count = static_cast<int64_t>(people.size());
   figure.value = *value;
-  if (const auto bounds = spearman_interval(*value, figure.count)) figure.low = bounds->low, figure.high = bounds->high;
+  figure.interval = spearman_interval(*value, figure.count);
   const auto of_official = official.empty() ? std::nullopt : spearman(official, people);
   if (of_official && *of_official != *value) figure.official = of_official;
   return figure;
@@ -143,7 +141,7 @@ std::vector<std::string> phenomena_of(const Counted& counted) {
 }
 
 /// The figures of one metric, by level.
-void add_accuracies(const Counted& counted, std::vector<SuiteFigure>& suite, std::vector<SuiteFigure>& narrower) {
+void add_accuracies(const Counted& counted, std::vector<Score>& suite, std::vector<Score>& narrower) {
   const auto tallies = tallies_of(counted);
   if (tallies.empty()) return;
   const auto& metric = counted.metric;
@@ -175,8 +173,8 @@ void add_official_sums(std::span<const RankingItem> items, std::span<const Passa
     for (const auto& candidate : items[i].candidates) ranked[i].sums.push_back(babylm_sum(candidate, scores[at++]));
 }
 
-std::vector<SuiteFigure> ranking_figures(std::span<const RankingItem> items, std::span<const RankedItem> ranked) {
-  std::vector<SuiteFigure> suite, narrower;
+std::vector<Score> ranking_figures(std::span<const RankingItem> items, std::span<const RankedItem> ranked) {
+  std::vector<Score> suite, narrower;
   std::vector<std::string> metrics, judged;  // metrics; paradigms with judgements
   const auto note = [](std::vector<std::string>& names, const std::string& name) {
     if (std::find(names.rbegin(), names.rend(), name) == names.rend()) names.push_back(name);
@@ -189,8 +187,7 @@ std::vector<SuiteFigure> ranking_figures(std::span<const RankingItem> items, std
   for (const auto& paradigm : judged)
     if (const auto one = correlation_of(items, ranked, paradigm)) narrower.push_back(*one);
   for (const auto& metric : metrics) add_accuracies({items, ranked, metric}, suite, narrower);
-  std::stable_sort(narrower.begin(), narrower.end(),
-                   [](const SuiteFigure& a, const SuiteFigure& b) { return a.level < b.level; });
+  std::stable_sort(narrower.begin(), narrower.end(), [](const Score& a, const Score& b) { return a.level < b.level; });
   suite.insert(suite.end(), narrower.begin(), narrower.end());
   return suite;
 }

@@ -40,7 +40,7 @@ void add_official_sums(std::span<const RankingItem> items, std::span<const Passa
 /// Figures by suite, phenomenon and paradigm, in this order. Shares of one paradigm have Wilson's interval, wider ones
 /// that of clustered_mean over paradigms, cut to [0, 1] and nowhere narrower than Wilson's of all items. `official`:
 /// where items have `sums`, and a tie or fp32 changes the figure.
-std::vector<SuiteFigure> ranking_figures(std::span<const RankingItem> items, std::span<const RankedItem> ranked);
+std::vector<Score> ranking_figures(std::span<const RankingItem> items, std::span<const RankedItem> ranked);
 
 /// XXH3 of the items: names, candidates and answers.
 std::string fingerprint_of(std::span<const RankingItem> items);

@@ -202,19 +202,18 @@ WordFigure eye_tracking_of(const ReadingGains& gains, GainFigure figure) {
   return mean_of(all);
 }
 
-std::vector<SuiteFigure> figures_of(const ReadingGains& gains, const std::optional<ReadingGains>& official) {
-  std::vector<SuiteFigure> figures;
+std::vector<Score> figures_of(const ReadingGains& gains, const std::optional<ReadingGains>& official) {
+  std::vector<Score> figures;
   const auto add = [&](SuiteLevel level, const std::string& group, int64_t count, const auto& figure_of) {
     for (const auto& [metric, kind] :
          {std::pair{"partial_r2", &ReadingGain::partial_r2}, {"delta_r2", &ReadingGain::delta_r2}}) {
       const WordFigure word_figure = figure_of(gains, kind);
-      SuiteFigure figure{.level = level,
-                         .group = group,
-                         .metric = metric,
-                         .value = word_figure.value,
-                         .low = word_figure.value - word_figure.reach(),
-                         .high = word_figure.value + word_figure.reach(),
-                         .count = count};
+      Score figure{.level = level,
+                   .group = group,
+                   .metric = metric,
+                   .value = word_figure.value,
+                   .interval = Bounds{word_figure.value - word_figure.reach(), word_figure.value + word_figure.reach()},
+                   .count = count};
       if (official) figure.official = figure_of(*official, kind).value;
       figures.push_back(figure);
     }

@@ -126,7 +126,7 @@ std::vector<std::string> texts_of(const std::vector<JudgedFile>& files) {
 }
 
 /// The correlation of one file; appends its pairs to `items`.
-SuiteFigure judged_figure(const JudgedFile& file, const EmbeddedTexts& embedded, SuitePredictions& items) {
+Score judged_figure(const JudgedFile& file, const EmbeddedTexts& embedded, SuitePredictions& items) {
   std::vector<std::pair<std::string, std::string>> pairs;
   std::vector<double> judgements;
   for (const auto& pair : file.pairs) {
@@ -154,11 +154,11 @@ std::string constant_note(const JudgedFile& file) {
 }
 
 /// The mean of the correlations that there are; NaN where there are none.
-SuiteFigure mean_figure(const std::vector<SuiteFigure>& figures) {
-  SuiteFigure mean{.metric = "spearman"};
+Score mean_figure(const std::vector<Score>& figures) {
+  Score mean{.metric = "spearman"};
   double sum = 0, files = 0;
   for (const auto& figure : figures) {
-    if (std::isnan(figure.value)) continue;
+    if (!figure.is_defined()) continue;
     sum += figure.value;
     mean.count += figure.count;
     ++files;
@@ -207,7 +207,7 @@ SuiteResult run_suite(const LoadedRun& run, const SimilaritySuite& suite, const 
   const auto embedded = embed_distinct(run, texts_of(files), options);
   SuiteResult result;
   result.scored_by = embedding_words(run.config, options);
-  std::vector<SuiteFigure> figures;
+  std::vector<Score> figures;
   for (const auto& file : files) {
     figures.push_back(judged_figure(file, embedded, result.items));
     result.notes.insert(result.notes.end(), file.notes.begin(), file.notes.end());

@@ -1,5 +1,6 @@
 #pragma once
 // The figures of runs on suites, as tables and as JSON.
+#include <cstdint>
 #include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "core/report/table.h"
+#include "evaluation/suites/statistics.h"
 #include "evaluation/suites/suite_result.h"
 
 namespace cloze {
@@ -53,7 +55,7 @@ std::vector<std::string> notes_of(std::span<const CheckpointResults> answers);
 
 /// {"level", "group", "metric", "value", "low", "high", "official", "count", "ties"}, without those that a figure
 /// lacks.
-nlohmann::json to_json(const SuiteFigure& figure);
+nlohmann::json to_json(const Score& figure);
 /// {"run", "checkpoint", "step", "words", "revisions", "suites": [{"suite", "scored_by", "figures", "notes"}],
 /// "unanswered"}, without words and revisions that are not known. A value that is none is null.
 nlohmann::json to_json(const CheckpointResults& answers);
@@ -61,5 +63,28 @@ nlohmann::json to_json(const CheckpointResults& answers);
 std::string results_lines(std::span<const CheckpointResults> answers);
 /// One line for each item of a result, with its run and suite: a part of predictions.jsonl.
 std::string prediction_lines(const CheckpointResults& answers, const SuiteResult& result);
+
+/// The shares of two runs on one suite, over the items that both have.
+struct SuiteComparison {
+  std::string suite, metric;
+  Score first, second;               ///< as each run has them alone
+  double difference = 0;             ///< first less second
+  std::optional<Bounds> interval{};  ///< of the difference, 95 %; none for a single item
+  int64_t items = 0;
+  int64_t only_first = 0, only_second = 0;  ///< items that one alone has right; a tie is not right
+  double mcnemar = 1;                       ///< two-sided p over items
+  double holm = 1;                          ///< that p, corrected for the number of suites
+};
+
+/// The comparisons of the suites that both have a share of, in the order of the first. The interval is that of
+/// clustered_mean over the suite's clusters, and nowhere narrower than that over single items, since few clusters may
+/// be alike by chance.
+std::vector<SuiteComparison> compare_runs(const CheckpointResults& first, const CheckpointResults& second);
+
+/// One row for each suite.
+Table table_of(std::span<const SuiteComparison> compared, const std::string& first, const std::string& second);
+/// {"suite", "metric", "first", "second": {"value", "low", "high"}, "difference", "low", "high", "items", "only_first",
+/// "only_second", "mcnemar", "mcnemar_holm"}
+nlohmann::json to_json(const SuiteComparison& compared);
 
 }  // namespace cloze

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/report/score.h"
 #include "core/json.h"
 #include "inference/scoring/pooling.h"
 #include "inference/scoring/scorer.h"
@@ -28,23 +29,6 @@ class SuitePredictions {
   std::vector<std::string> lines_{};
 };
 
-/// The groups of a suite's items, from wide to narrow.
-enum class SuiteLevel { suite, phenomenon, paradigm };
-
-/// One figure of a suite.
-struct SuiteFigure {
-  SuiteLevel level = SuiteLevel::suite;
-  std::string group{};                  ///< of phenomenon and paradigm; empty: the whole suite
-  std::string metric;                   ///< `accuracy`, `spearman`, `p@1`, `mrr`, `partial_r2`
-  double value = 0;                     ///< as the field prints it: accuracies, correlations and P@k from 0 to 1
-  std::optional<double> low{}, high{};  ///< 95 % interval; none where the items do not give one
-  std::optional<double> official{};     ///< by the rules of the suite's published program, where they differ; NaN: that
-                                        ///< cannot answer
-  int64_t count = 0;                    ///< items
-  int64_t ties = 0;                     ///< items whose best candidates score the same
-  bool operator==(const SuiteFigure&) const = default;
-};
-
 /// How right a run's answer to an item is.
 struct ItemCredit {
   std::string item;     ///< its name, the same for all runs
@@ -64,7 +48,7 @@ struct ShareItems {
 struct SuiteResult {
   std::string suite;
   std::string scored_by;             ///< Scorer::description, or the layer and pooling of embeddings
-  std::vector<SuiteFigure> figures;  ///< the first is the one that stands for the suite
+  std::vector<Score> figures;        ///< the first is the one that stands for the suite
   SuitePredictions items;            ///< one for each
   std::string asked{};               ///< XXH3 of the items; empty: not known
   std::vector<std::string> notes{};  ///< what a reader of the figures must know, a sentence each

@@ -190,7 +190,8 @@ HeldOut held_out_of(const JudgedTask& task, const std::vector<TaskItem>& items, 
   }
   held_out.loss = sum / static_cast<double>(std::max<int64_t>(held_out.count, 1));
   held_out.standard_error = standard_error(held_out.sequences);
-  if (const auto* accuracy = figure_of(judged.figures, "accuracy")) held_out.accuracy = accuracy->value;
+  if (const auto* figure = figure_of(judged.figures, "accuracy"); figure && figure->is_defined())
+    held_out.accuracy = figure->value;
   return held_out;
 }
 

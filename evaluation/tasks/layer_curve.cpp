@@ -12,19 +12,22 @@ namespace {
 
 using nlohmann::json;
 
-std::string cell_of(const std::optional<double>& value, const std::string& metric) {
-  return value ? figure_cell(*value, metric) : "-";
-}
+std::string cell_of(const Score& score) { return score.is_defined() ? figure_cell(score.value, score.metric) : "-"; }
 
-json json_of(const std::optional<double>& value) { return value ? json(*value) : json(); }
+json or_null(double value) { return std::isnan(value) ? json() : json(value); }
+
+/// One end of the interval of the test part; NaN for none.
+double end_of(const LayerPoint& point, double Bounds::* end) {
+  return point.test.interval ? *point.test.interval.*end : std::nan("");
+}
 
 /// The points of a series; those without a value are left out.
 template <class ValueOf>
 std::vector<PlotPoint> points_of(const LayerCurve& curve, const ValueOf& value_of) {
   std::vector<PlotPoint> points;
   for (const auto& one : curve.points) {
-    const std::optional<double> value = value_of(one);
-    if (value) points.push_back({static_cast<double>(one.layer), in_unit(*value, curve.metric)});
+    const double value = value_of(one);
+    if (!std::isnan(value)) points.push_back({static_cast<double>(one.layer), in_unit(value, curve.metric)});
   }
   return points;
 }
@@ -34,37 +37,33 @@ std::vector<PlotPoint> points_of(const LayerCurve& curve, const ValueOf& value_o
 Table table_of(const LayerCurve& curve) {
   const auto name = metric_words(curve.metric);
   Table table{.header = columns_of_numbers({"layer", "valid " + name, "test " + name, "interval"})};
-  for (const auto& [layer, valid, test] : curve.points) {
-    const bool has_interval = test.low && test.high;
-    table.rows.push_back({std::to_string(layer), cell_of(valid.value, curve.metric), cell_of(test.value, curve.metric),
-                          has_interval ? concat("[", figure_cell(*test.low, curve.metric), ", ",
-                                                figure_cell(*test.high, curve.metric), "]")
-                                       : ""});
-  }
+  for (const auto& [layer, valid, test] : curve.points)
+    table.rows.push_back({std::to_string(layer), cell_of(valid), cell_of(test), interval_cell(test)});
   drop_empty_columns(table);
   return table;
 }
 
 std::string verdict_of(const LayerCurve& curve) {
   const auto& best = curve.points.at(curve.best);
-  if (!best.valid.value)
+  if (!best.valid.is_defined())
     return concat("none of ", curve.points.size(), " layers has ", curve.metric, " on the valid part");
   const auto* unit = is_proportion(curve.metric) ? " %" : "";
   return concat("the best of ", curve.points.size(), " layers on the valid part is ", best.layer, ", with ",
-                curve.metric, " ", cell_of(best.valid.value, curve.metric), unit, "; its test figure is ",
-                cell_of(best.test.value, curve.metric), unit);
+                curve.metric, " ", cell_of(best.valid), unit, "; its test figure is ", cell_of(best.test), unit);
 }
 
 json to_json(const LayerCurve& curve) {
   auto points = json::array();
-  for (const auto& [layer, valid, test] : curve.points)
+  for (const auto& point : curve.points) {
+    const auto& [layer, valid, test] = point;
     points.push_back({{"layer", layer},
-                      {"valid", {{"value", json_of(valid.value)}, {"count", valid.count}}},
+                      {"valid", {{"value", or_null(valid.value)}, {"count", valid.count}}},
                       {"test",
-                       {{"value", json_of(test.value)},
-                        {"low", json_of(test.low)},
-                        {"high", json_of(test.high)},
+                       {{"value", or_null(test.value)},
+                        {"low", or_null(end_of(point, &Bounds::low))},
+                        {"high", or_null(end_of(point, &Bounds::high))},
                         {"count", test.count}}}});
+  }
   return points;
 }
 
@@ -73,8 +72,8 @@ std::string layers_svg(const LayerCurve& curve) {
   ChartSeries interval{.title = "95 % interval of the test part",
                        .mark = ChartMark::band,
                        .colour = 2,
-                       .points = points_of(curve, [](const LayerPoint& one) { return one.test.high; }),
-                       .low = points_of(curve, [](const LayerPoint& one) { return one.test.low; })};
+                       .points = points_of(curve, [](const LayerPoint& one) { return end_of(one, &Bounds::high); }),
+                       .low = points_of(curve, [](const LayerPoint& one) { return end_of(one, &Bounds::low); })};
   if (!interval.points.empty() && interval.points.size() == interval.low.size())
     chart.series.push_back(std::move(interval));
   chart.series.push_back(

@@ -12,7 +12,7 @@ namespace cloze {
 /// A layer, 0 = the embeddings, with the figure of its probe on both parts.
 struct LayerPoint {
   int64_t layer = 0;
-  Figure valid{}, test{};
+  Score valid{}, test{};
 };
 
 /// The probes of a run at one step. The best one is chosen on the valid part alone.

@@ -123,8 +123,8 @@ void print_average(const RunSelection& c, Benchmark benchmark, const std::vector
   std::vector<TaskValue> values;
   for (size_t i = 0; i < runs.size(); ++i)
     for (const auto& figure : judged[i].figures.figures)
-      if (figure.value)
-        values.push_back({.task = runs[i].task.config.task, .metric = figure.metric, .value = *figure.value});
+      if (figure.is_defined())
+        values.push_back({.task = runs[i].task.config.task, .metric = figure.metric, .value = figure.value});
   const auto average = average_of(benchmark, values);
   if (!average.value) return;
   if (c.json) {

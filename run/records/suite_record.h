@@ -16,7 +16,7 @@ namespace cloze {
 
 /// A figure of a suite.
 struct RecordedFigure {
-  double value = 0;  ///< as SuiteFigure has it: accuracies from 0 to 1
+  double value = 0;  ///< as Score has it: accuracies from 0 to 1
   bool higher_is_better = true;
   double floor = 0;                    ///< what guessing reaches; 0: not known
   std::string asked{};                 ///< XXH3 of the items; empty: not known

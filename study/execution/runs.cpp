@@ -27,12 +27,6 @@ constexpr const char* read_remedy = "run the study again";
 
 bool is_of_task(const StudyMetric& metric) { return std::holds_alternative<TaskMetric>(metric); }
 
-/// Throws DataError for a damaged summary.json.
-void require_readable_summary(const std::string& folder, const std::string& remedy) {
-  const bool is_fine = !fs::exists(folder + "/summary.json") || read_summary(folder).is_object();
-  require<DataError>(is_fine, folder, "/summary.json: is damaged; ", remedy);
-}
-
 /// Throws DataError for a fine-tuned run without its rows.
 void require_rows(const std::string& folder) {
   const auto rows = folder + "/" + task_folder;
@@ -61,15 +55,6 @@ std::string weights_fault(const PlannedRun& run, const RunRecord& record) {
   if (are_others(record.last_weights, newest_step(folder)) && read_provenance(folder).changed.empty())
     return folder + " has other weights than those that it ended with";
   return "";
-}
-
-/// Takes the figure of a fine-tuning that is done from what its summary says of the task.
-void take_figure(RunStatus& status, const json& task) {
-  status.figure = string_at(task, "/metric");
-  const auto figures = value_at(task, "/test");
-  const auto found = figures.find(status.figure);
-  const auto value = found == figures.end() ? json() : value_at(*found, "/value");
-  if (value.is_number()) status.value = points_of(value.get<double>(), status.figure);
 }
 
 RunStatus done(RunStatus status, bool kept) {
@@ -127,7 +112,7 @@ std::string result_fault(const Plan& plan, const PlannedRun& run, const RunRecor
                        " first, and it is trained again)");
   try {
     read_held_out(folder, remedy);
-    require_readable_summary(folder, remedy);
+    read_summary(folder, remedy);
     if (run.is_finetuning()) read_task_summary(folder);
     if (run.is_finetuning()) require_rows(folder);
     for (const auto& metric : plan.metrics())
@@ -154,7 +139,11 @@ RunStatus status_of(const Plan& plan, const PlannedRun& run) {
   status.progress = log.share;
   if (record && record->done && !status.owner) status.lost_result = result_fault(plan, run, *record);
   const bool has_result = record && record->done && status.lost_result.empty();
-  if (has_result && run.is_finetuning()) take_figure(status, read_task_summary(run.folder));
+  if (has_result && run.is_finetuning()) {
+    const auto outcome = outcome_of(run.folder);
+    status.figure = outcome.figure;
+    status.value = outcome.value;
+  }
   const auto fault = record && !status.owner ? weights_fault(run, *record) : "";
   if (status.owner)
     status.state = RunState::running;

@@ -23,10 +23,7 @@ namespace cloze {
 
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
-
-constexpr uint64_t max_record = uint64_t{256} << 20;
 
 // -- A held-out loss -------------------------------------------------------------------------------------------------
 
@@ -104,8 +101,7 @@ std::optional<double> suite_value(const json& fields, const std::string& suite, 
 /// The suites.json of a run directory.
 SuiteRecord read_suites(const std::string& folder, const std::string& remedy) {
   const auto path = folder + "/suites.json";
-  require<DataError>(fs::exists(path), path, ": is missing, so that the run cannot be compared by a suite; ", remedy);
-  const auto fields = parse_json(read_text(path, max_record));
+  const auto fields = sealed_fields(path, "suites", "the run cannot be compared by a suite", remedy);
   const auto damaged = [&](bool fine) { require<DataError>(fine, path, ": is damaged or was edited; ", remedy); };
   SuiteRecord record;
   try {
@@ -113,7 +109,6 @@ SuiteRecord read_suites(const std::string& folder, const std::string& remedy) {
   } catch (const std::exception&) {
     damaged(false);
   }
-  damaged(record.xxh3 == hash_hex(json_text(fields["suites"])));
   const auto summary = read_summary(folder);
   for (const auto& [suite, figures] : record.suites)
     for (const auto& [name, figure] : figures) {

@@ -156,7 +156,21 @@ Usage Usage::operator/(double count) const {
   return part;
 }
 
-json read_summary(const std::string& folder) { return read_fields(folder + "/summary.json"); }
+json read_summary(const std::string& folder, const std::string& remedy) {
+  const auto path = folder + "/summary.json";
+  auto summary = read_fields(path);
+  require<DataError>(remedy.empty() || summary.is_object() || !fs::exists(path), path, ": is damaged; ", remedy);
+  return summary;
+}
+
+json sealed_fields(const std::string& path, const std::string& part, const std::string& lacks,
+                   const std::string& remedy) {
+  require<DataError>(fs::exists(path), path, ": is missing, so that ", lacks, "; ", remedy);
+  auto fields = read_fields(path);
+  require<DataError>(fields.contains(part) && string_at(fields, "/xxh3") == hash_hex(json_text(fields[part])), path,
+                     ": is damaged or was edited; ", remedy);
+  return fields;
+}
 
 double number_at(const json& row, const char* part, const std::string& key, double otherwise) {
   if (!row.contains(part) || !row[part].is_object()) return otherwise;
@@ -210,8 +224,7 @@ std::string changed_name(const std::string& changed) { return ", " + changed.sub
 
 HeldOutFile read_held_out(const std::string& folder, const std::string& remedy) {
   const auto path = folder + "/held_out.json";
-  require<DataError>(fs::exists(path), path, ": is missing, so that the run cannot be scored; ", remedy);
-  const auto fields = parse_json(read_text(path, most_bytes_of_file));
+  const auto fields = sealed_fields(path, "losses", "the run cannot be scored", remedy);
   const auto damaged = [&](bool fine) { require<DataError>(fine, path, ": is damaged or was edited; ", remedy); };
   HeldOutRecord record;
   try {
@@ -219,7 +232,6 @@ HeldOutFile read_held_out(const std::string& folder, const std::string& remedy) 
   } catch (const json::exception&) {
     damaged(false);
   }
-  damaged(record.xxh3 == hash_hex(json_text(fields["losses"])));
   damaged(record.seal.empty() || record.seal == seal_of(record));
   HeldOutFile file{.measured = record.measured, .step = record.step};
   const std::string before_tokens = ", tokens ";

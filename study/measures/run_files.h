@@ -9,9 +9,14 @@
 
 namespace cloze {
 
-/// The summary.json of a run directory; null where there is none, and where it is damaged. Throws Error for one that
-/// cannot be read.
-nlohmann::json read_summary(const std::string& folder);
+/// The summary.json of a run directory; null where there is none, and where it is damaged, which with a `remedy` is a
+/// DataError that ends in it. Throws Error for one that cannot be read.
+nlohmann::json read_summary(const std::string& folder, const std::string& remedy = "");
+
+/// The fields of a file of a run that has the hash of one of its parts. Throws DataError, which ends in the `remedy`,
+/// for one that is missing, so that the run `lacks` something, and for one that is damaged, cut or was edited.
+nlohmann::json sealed_fields(const std::string& path, const std::string& part, const std::string& lacks,
+                             const std::string& remedy);
 
 /// What a run has used up, or the mean of runs.
 struct Usage {

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/fingerprint.h"
 #include "core/json.h"
+#include "core/report/score_json.h"
 #include "core/text.h"
 #include "run/records/task_summary.h"
 #include "run/run_files.h"
@@ -54,7 +55,7 @@ JudgedFinetuning judged_run(const std::string& folder, const std::string& figure
                           .items = fingerprint_of_items(test)};
   const auto constant = constant_predictions(kind, test, task.labels);
   for (const auto& one : values_of(kind, test, task.labels, constant, options))
-    if (one.metric == figure) judged.floor = one.value.value_or(0);
+    if (one.metric == figure && one.is_defined()) judged.floor = one.value;
   return judged;
 }
 
@@ -80,27 +81,18 @@ JudgedTest read_judged_test(const std::string& folder) {
 }
 
 TaskOutcome outcome_of(const std::string& folder) {
-  const auto task = read_task_summary(folder);
-  TaskOutcome outcome;
-  outcome.figure = string_at(task, "/metric");
-  outcome.learned = value_at(task, "/learned") != false;
-  const auto figures = value_at(task, "/test");
-  const auto at = figures.find(outcome.figure);
-  const auto value = at == figures.end() ? json() : value_at(*at, "/value");
-  const auto count = at == figures.end() ? json() : value_at(*at, "/count");
-  outcome.items = count.is_number_integer() ? count.get<int64_t>() : 0;
-  outcome.value = value.is_number() ? points_of(value.get<double>(), outcome.figure) : std::nan("");
-  outcome.task = open_prepared_task(folder + "/" + task_folder).task.config.task;
+  const auto summary = read_task_summary(folder);
+  TaskOutcome outcome{.figure = string_at(summary, "/metric")};
+  const auto test = score_of(outcome.figure, value_at(summary, "/test").value(outcome.figure, json())),
+             valid = score_of(outcome.figure, {{"value", value_at(summary, "/best")}});
+  outcome.value = points_of(test.value, outcome.figure);
+  outcome.valid = points_of(valid.value, outcome.figure);
+  outcome.items = test.count;
+  outcome.learned = value_at(summary, "/learned") != false;
+  const auto task = open_prepared_task(folder + "/" + task_folder).task;
+  outcome.task = task.config.task;
+  outcome.is_chosen_on_test = task.is_chosen_on_test;
   return outcome;
-}
-
-ValidFigure valid_of(const std::string& folder) {
-  const auto task = read_task_summary(folder);
-  ValidFigure figure{.figure = string_at(task, "/metric")};
-  const auto best = value_at(task, "/best");
-  if (best.is_number()) figure.value = points_of(best.get<double>(), figure.figure);
-  figure.is_of_test = open_prepared_task(folder + "/" + task_folder).task.is_chosen_on_test;
-  return figure;
 }
 
 MetricValue value_of_finetunings(const std::vector<std::string>& folders, const std::string& figure) {

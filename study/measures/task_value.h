@@ -12,13 +12,14 @@ namespace cloze {
 /// The value of a figure in points of a hundred; that of an error as it is.
 double points_of(double value, const std::string& figure);
 
-/// What the summary of a finished fine-tuned run says.
+/// What the summary of a finished fine-tuned run says. Values are in points where they are no errors; NaN: undefined.
 struct TaskOutcome {
   std::string task{};
-  std::string figure{};  ///< that which chose its best step
-  double value = 0;      ///< of the test part, in points where it is no error; NaN: it is undefined
-  int64_t items = 0;     ///< what that value is of; 0: not known
-  bool learned = true;   ///< better than its floor on the valid part
+  std::string figure{};            ///< that which chose its best step
+  double value = 0, valid = 0;     ///< of the test part; of the best step on the valid part
+  int64_t items = 0;               ///< what the former is of; 0: not known
+  bool learned = true;             ///< better than its floor on the valid part
+  bool is_chosen_on_test = false;  ///< `valid: test`: the valid part has the items of the test part
 };
 
 /// The test part of a fine-tuned run, and what the run predicted for it.
@@ -30,16 +31,6 @@ struct JudgedTest {
 
 /// Throws DataError for files that are missing or damaged, and for rows or predictions of another run.
 JudgedTest read_judged_test(const std::string& folder);
-
-/// What its summary says of the valid part.
-struct ValidFigure {
-  std::string figure{};
-  double value = std::numeric_limits<double>::quiet_NaN();  ///< of the best step, in points where it is no error
-  bool is_of_test = false;                                  ///< `valid: test`: it is of the items of the test part
-};
-
-/// Throws DataError as outcome_of.
-ValidFigure valid_of(const std::string& folder);
 
 /// Throws DataError for a run that has not judged its test part, or whose summary.json is damaged.
 TaskOutcome outcome_of(const std::string& folder);

@@ -6,6 +6,7 @@
 
 #include "core/text.h"
 #include "run/records/suite_units.h"
+#include "core/report/score_json.h"
 #include "study/measures/pairs.h"
 
 namespace cloze {
@@ -27,16 +28,13 @@ ExampleLosses items_of(const SuiteMetric& metric, const std::string& folder) {
 
 /// Adds the suites of a run's summary.json.
 void add_answers(const RunResult& run, SuiteFigures& figures) {
-  if (!std::filesystem::exists(run.folder + "/summary.json")) return;
-  const auto summary = read_summary(run.folder);
-  require<DataError>(summary.is_object(), run.folder,
-                     "/summary.json: is damaged; resume the run, which writes it again");
+  const auto summary = read_summary(run.folder, "resume the run, which writes it again");
   if (!summary.contains("suites")) return;
   for (const auto& [suite, metrics] : summary["suites"].items())
     for (const auto& [metric, figure] : metrics.items())
-      if (figure.is_object() && figure.contains("value") && figure["value"].is_number())
+      if (const auto score = score_of(metric, figure); score.is_defined())
         figures[suite + " " + metric_words(metric)][run.arm][run.seed] = {
-            .value = in_unit(figure["value"].get<double>(), metric),
+            .value = in_unit(score.value, metric),
             .examples = items_of({.suite = suite, .figure = metric}, run.folder)};
 }
 

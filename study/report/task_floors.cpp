@@ -11,27 +11,23 @@
 #include "core/json.h"
 #include "run/run_files.h"
 #include "study/execution/runs.h"
+#include "study/measures/task_value.h"
 #include "tasks/figures/task_metric.h"
 
 namespace cloze {
 
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
-
-constexpr uint64_t most_kept_bytes = uint64_t{16} << 20;
 
 /// The floors of a file; none of one that is missing, damaged or was edited, which then is written again.
 json kept_floors(const std::string& path) {
-  json file;
   try {
-    if (fs::is_regular_file(path)) file = parse_json(read_text(path, most_kept_bytes));
+    const auto floors = sealed_fields(path, "floors", "nothing is kept", "")["floors"];
+    return floors.is_object() ? floors : json::object();
   } catch (const Error&) {
     return json::object();
   }
-  const auto floors = value_at(file, "/floors");
-  return floors.is_object() && string_at(file, "/xxh3") == hash_hex(json_text(floors)) ? floors : json::object();
 }
 
 /// Predictions of the words of the training part; none where there is nothing to tell apart.
@@ -50,7 +46,7 @@ std::optional<std::vector<TaskPrediction>> predictions_by_words(const Task& task
 std::optional<double> figure_of_floor(const Task& task, const std::vector<TaskItem>& test,
                                       const std::vector<TaskPrediction>& predictions, const std::string& figure) {
   for (const auto& one : values_of(task.config.kind, test, task.labels, predictions, metric_options(task)))
-    if (one.metric == figure && one.value) return is_error(figure) ? *one.value : 100 * *one.value;
+    if (one.metric == figure && one.is_defined()) return points_of(one.value, figure);
   return {};
 }
 

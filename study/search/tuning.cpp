@@ -135,10 +135,10 @@ std::optional<double> read_try(const Plan& plan, const PlannedRun& run, RunState
     tuning.notes.push_back(
         concat("fine-tuning ", run.name(), " of the search was ", changed, ", and counts as one that failed"));
   if (state != RunState::done || !changed.empty()) return {};
-  const auto valid = valid_of(run.folder);
-  search.by = TaskMetric{.task = search.task, .figure = valid.figure, .is_error = is_error(valid.figure)};
-  search.is_of_test = search.is_of_test || valid.is_of_test;
-  return std::isfinite(valid.value) ? std::optional(valid.value) : std::nullopt;
+  const auto outcome = outcome_of(run.folder);
+  search.by = TaskMetric{.task = search.task, .figure = outcome.figure, .is_error = is_error(outcome.figure)};
+  search.is_of_test = search.is_of_test || outcome.is_chosen_on_test;
+  return std::isfinite(outcome.valid) ? std::optional(outcome.valid) : std::nullopt;
 }
 
 /// `6 tries for every arm`, or where runs of pretraining failed `3 to 6 tries for an arm, ...`.

@@ -41,8 +41,8 @@ ScoredItems checked(AnyTaskKind kind, const std::vector<TaskItem>& items, const 
   return scored;
 }
 
-Figure figure_at(const ScoredItems& scored, const ScoredMetric& metric, double value) {
-  Figure figure{.metric = metric.name, .count = metric.count};
+Score figure_at(const ScoredItems& scored, const ScoredMetric& metric, double value) {
+  Score figure{.metric = metric.name, .count = metric.count};
   if (std::isfinite(value))
     figure.value = value;
   else
@@ -150,7 +150,7 @@ bool needs_bootstrap(const TaskScorer& scorer) {
                              [](const auto& metric) { return !metric.is_proportion && metric.has_interval; });
 }
 
-void add_figures(const ScoredItems& scored, const TaskScorerMaker& make, std::vector<Figure>& figures) {
+void add_figures(const ScoredItems& scored, const TaskScorerMaker& make, std::vector<Score>& figures) {
   const auto scorer = make(scored);
   const auto values = full_values(scored, scorer);
   Resampled resampled;
@@ -158,10 +158,7 @@ void add_figures(const ScoredItems& scored, const TaskScorerMaker& make, std::ve
     resampled = resample(scored, make, scorer, *scored.options);
   for (size_t m = 0; m < values.size(); ++m) {
     auto figure = figure_at(scored, scorer.metrics[m], values[m]);
-    if (const auto bounds = figure.value ? interval_of(scored, scorer, m, values[m], resampled) : std::nullopt) {
-      figure.low = bounds->low;
-      figure.high = bounds->high;
-    }
+    if (figure.is_defined()) figure.interval = interval_of(scored, scorer, m, values[m], resampled);
     figures.push_back(std::move(figure));
   }
 }
@@ -186,10 +183,10 @@ TaskFigures metrics_of(AnyTaskKind kind, const std::vector<TaskItem>& items, con
   return figures;
 }
 
-std::vector<Figure> values_of(AnyTaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
-                              const std::vector<TaskPrediction>& predictions, const MetricOptions& options) {
+std::vector<Score> values_of(AnyTaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
+                             const std::vector<TaskPrediction>& predictions, const MetricOptions& options) {
   const auto scored = checked(kind, items, labels, predictions, options);
-  std::vector<Figure> figures;
+  std::vector<Score> figures;
   for (const auto& make : kind->scorers(scored)) {
     const auto scorer = make(scored);
     const auto values = full_values(scored, scorer);
@@ -198,8 +195,8 @@ std::vector<Figure> values_of(AnyTaskKind kind, const std::vector<TaskItem>& ite
   return figures;
 }
 
-const Figure* figure_of(const TaskFigures& figures, const std::string& metric) {
-  const auto at = std::ranges::find(figures.figures, metric, &Figure::metric);
+const Score* figure_of(const TaskFigures& figures, const std::string& metric) {
+  const auto at = std::ranges::find(figures.figures, metric, &Score::metric);
   return at == figures.figures.end() ? nullptr : &*at;
 }
 
@@ -214,16 +211,13 @@ PairedFigures compare_predictions(AnyTaskKind kind, const std::vector<TaskItem>&
     const auto values = full_values(a, scorer), others = full_values(b, other);
     const auto resampled = options.resamples > 0 ? resample_difference(a, b, make, options) : Resampled{};
     for (size_t m = 0; m < values.size(); ++m) {
-      PairedFigure figure{.metric = scorer.metrics[m].name};
+      Score figure{.metric = scorer.metrics[m].name};
       const double difference = values[m] - others[m];
       if (std::isfinite(difference)) {
-        figure.difference = difference;
+        figure.value = difference;
         auto bounds = percentile_bounds(resampled, m, difference);
         if (bounds && scorer.metrics[m].is_proportion) bounds = difference_bounds(*bounds, scorer.metrics[m].count);
-        if (bounds && scorer.metrics[m].has_interval) {
-          figure.low = bounds->low;
-          figure.high = bounds->high;
-        }
+        if (scorer.metrics[m].has_interval) figure.interval = bounds;
       }
       figures.figures.push_back(std::move(figure));
     }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/report/score.h"
 #include "core/config/config_rule.h"
 #include "tasks/item.h"
 #include "tasks/kinds/kind.h"
@@ -37,17 +38,6 @@ struct MetricOptions {
   uint64_t seed = 1;         ///< of the bootstrap
 };
 
-/// A metric of predictions. Shares and correlations are in [0, 1] and [-1, 1], never in percent.
-struct Figure {
-  std::string metric{};
-  std::optional<double> value{};
-  std::string reason{};                 ///< why there is no value
-  std::optional<double> low{}, high{};  ///< 95 % interval over items; none: it has none
-  int64_t count = 0;                    ///< what it is of: items, words of a tag accuracy, questions of spans
-  /// The same metric of each floor, by its name.
-  std::vector<std::pair<std::string, std::optional<double>>> floors{};
-};
-
 /// A label, or a type of entities.
 struct LabelFigures {
   std::string label{};
@@ -62,7 +52,7 @@ struct Confusion {
 };
 
 struct TaskFigures {
-  std::vector<Figure> figures{};
+  std::vector<Score> figures{};
   std::vector<LabelFigures> per_label{};
   std::optional<Confusion> confusion{};  ///< none: there are no labels, or more than `most_confused`
 };
@@ -78,11 +68,11 @@ TaskFigures metrics_of(AnyTaskKind kind, const std::vector<TaskItem>& items, con
                        const std::vector<TaskPrediction>& predictions, const MetricOptions& options = {});
 
 /// Values of metrics alone, without intervals and tables.
-std::vector<Figure> values_of(AnyTaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
-                              const std::vector<TaskPrediction>& predictions, const MetricOptions& options = {});
+std::vector<Score> values_of(AnyTaskKind kind, const std::vector<TaskItem>& items, const TaskLabels& labels,
+                             const std::vector<TaskPrediction>& predictions, const MetricOptions& options = {});
 
 /// The figure of a name; null: there is none.
-const Figure* figure_of(const TaskFigures& figures, const std::string& metric);
+const Score* figure_of(const TaskFigures& figures, const std::string& metric);
 
 /// A metric with what comparisons of several models on the same items need.
 struct FigureOnDraws {
@@ -105,14 +95,10 @@ FigureOnDraws figure_on_draws(AnyTaskKind kind, const std::vector<TaskItem>& ite
                               const std::vector<TaskPrediction>& predictions, const std::string& metric,
                               const MetricOptions& options = {});
 
-/// Two sets of predictions for the same items, first less second.
-struct PairedFigure {
-  std::string metric{};
-  std::optional<double> difference{};
-  std::optional<double> low{}, high{};  ///< 95 % interval of the bootstrap that draws both on the same items
-};
+/// Two sets of predictions for the same items, first less second; intervals are of the bootstrap that draws both on the
+/// same items.
 struct PairedFigures {
-  std::vector<PairedFigure> figures{};
+  std::vector<Score> figures{};
   int64_t only_first = 0, only_second = 0;  ///< items that one of them alone has right
   std::optional<double> mcnemar{};  ///< two-sided p; none for regression, whose items are neither right nor wrong
 };

@@ -14,22 +14,28 @@ using nlohmann::ordered_json;
 
 constexpr size_t most_shown = 12;
 
-ordered_json or_null(const std::optional<double>& value) { return value ? ordered_json(*value) : ordered_json(); }
+ordered_json or_null(double value) { return std::isnan(value) ? ordered_json() : ordered_json(value); }
 
-std::string number_cell(const std::optional<double>& value) { return value ? fixed(*value, 4) : "-"; }
-
-std::string interval_cell(const std::optional<double>& low, const std::optional<double>& high) {
-  return low && high ? number_cell(low) + " to " + number_cell(high) : "-";
+/// Adds the ends of the interval, null for none.
+void add_interval(ordered_json& to, const Score& figure) {
+  to["low"] = figure.interval ? ordered_json(figure.interval->low) : ordered_json();
+  to["high"] = figure.interval ? ordered_json(figure.interval->high) : ordered_json();
 }
 
-Table figure_table(const std::string& task, const std::vector<Figure>& figures) {
+std::string number_cell(double value) { return std::isnan(value) ? "-" : fixed(value, 4); }
+
+std::string range_cell(const std::optional<Bounds>& interval) {
+  return interval ? number_cell(interval->low) + " to " + number_cell(interval->high) : "-";
+}
+
+Table figure_table(const std::string& task, const std::vector<Score>& figures) {
   Table table{.title = task, .header = columns_of_numbers({"metric", "value", "95 % interval", "n"})};
   if (!figures.empty())
     for (const auto& [name, value] : figures.front().floors) table.header.emplace_back(name, ColumnKind::number);
   for (const auto& figure : figures) {
     std::vector<std::string> row{figure.metric,
-                                 figure.value ? number_cell(figure.value) : "undefined: " + figure.reason,
-                                 interval_cell(figure.low, figure.high), std::to_string(figure.count)};
+                                 figure.is_defined() ? number_cell(figure.value) : "undefined: " + figure.reason,
+                                 range_cell(figure.interval), std::to_string(figure.count)};
     for (const auto& [name, value] : figure.floors) row.push_back(number_cell(value));
     table.rows.push_back(std::move(row));
   }
@@ -66,12 +72,10 @@ std::string svg_label(const std::string& label) {
 nlohmann::ordered_json to_json(const std::string& task, const TaskFigures& figures) {
   ordered_json found{{"task", task}, {"metrics", ordered_json::array()}};
   for (const auto& figure : figures.figures) {
-    ordered_json one{{"metric", figure.metric},
-                     {"value", or_null(figure.value)},
-                     {"low", or_null(figure.low)},
-                     {"high", or_null(figure.high)},
-                     {"count", figure.count}};
-    if (!figure.value) one["reason"] = figure.reason;
+    ordered_json one{{"metric", figure.metric}, {"value", or_null(figure.value)}};
+    add_interval(one, figure);
+    one["count"] = figure.count;
+    if (!figure.is_defined()) one["reason"] = figure.reason;
     for (const auto& [name, value] : figure.floors) one["floors"][name] = or_null(value);
     found["metrics"].push_back(std::move(one));
   }
@@ -94,12 +98,12 @@ nlohmann::ordered_json to_json(const PairedFigures& compared) {
   ordered_json found{{"figures", ordered_json::array()},
                      {"only_first", compared.only_first},
                      {"only_second", compared.only_second},
-                     {"mcnemar", or_null(compared.mcnemar)}};
-  for (const auto& figure : compared.figures)
-    found["figures"].push_back({{"metric", figure.metric},
-                                {"difference", or_null(figure.difference)},
-                                {"low", or_null(figure.low)},
-                                {"high", or_null(figure.high)}});
+                     {"mcnemar", compared.mcnemar ? ordered_json(*compared.mcnemar) : ordered_json()}};
+  for (const auto& figure : compared.figures) {
+    ordered_json one{{"metric", figure.metric}, {"difference", or_null(figure.value)}};
+    add_interval(one, figure);
+    found["figures"].push_back(std::move(one));
+  }
   return found;
 }
 
@@ -114,7 +118,7 @@ std::vector<Table> tables_of(const std::string& task, const TaskFigures& figures
 Table table_of(const PairedFigures& compared) {
   Table table{.title = "First less second", .header = columns_of_numbers({"metric", "difference", "95 % interval"})};
   for (const auto& figure : compared.figures)
-    table.rows.push_back({figure.metric, number_cell(figure.difference), interval_cell(figure.low, figure.high)});
+    table.rows.push_back({figure.metric, number_cell(figure.value), range_cell(figure.interval)});
   if (compared.mcnemar)
     table.title += concat(": right alone ", compared.only_first, " and ", compared.only_second,
                           " items, McNemar's exact p = ", digits(*compared.mcnemar, 3));

@@ -63,8 +63,8 @@ void add_floor(AnyTaskKind kind, Floor floor, const std::vector<TaskPrediction>&
   of_floor.has_no_answer_scores = false;
   const auto values = values_of(kind, items, labels, predictions, of_floor);
   for (auto& figure : figures.figures) {
-    const auto at = std::ranges::find(values, figure.metric, &Figure::metric);
-    figure.floors.emplace_back(name_of_floor(kind, floor), at == values.end() ? std::nullopt : at->value);
+    const auto at = std::ranges::find(values, figure.metric, &Score::metric);
+    figure.floors.emplace_back(name_of_floor(kind, floor), at == values.end() ? std::nan("") : at->value);
   }
 }
 

@@ -20,7 +20,7 @@ struct MarginQuestions {
   double exact_at(double threshold) const {
     const auto found =
         values_of("spans", items, {}, predictions, {.squad = SquadVersion::v2_0, .no_answer_threshold = threshold});
-    return found.front().value.value();
+    return found.front().value;
   }
 };
 

@@ -23,7 +23,9 @@ struct LabelledCase {
     labels.written = labels.names;
   }
   std::optional<double> value(const std::string& metric) const {
-    return figure_of({.figures = values_of("classification", items, labels, predictions)}, metric)->value;
+    const TaskFigures figures{.figures = values_of("classification", items, labels, predictions)};
+    const auto* figure = figure_of(figures, metric);
+    return figure->is_defined() ? std::optional(figure->value) : std::nullopt;
   }
 };
 
@@ -94,7 +96,7 @@ TEST_CASE("a metric without a denominator is 0 or undefined, with a reason, as s
   check_close(never.value("precision"), 0);
   check_close(never.value("f1"), 0);
   const auto flat = of_numbers({1, 2, 3}, {2, 2, 2});
-  CHECK_FALSE(figure_of(flat, "pearson")->value.has_value());
+  CHECK_FALSE(figure_of(flat, "pearson")->is_defined());
   CHECK(figure_of(flat, "pearson")->reason == "the predictions are the same for all items");
   check_close(figure_of(flat, "mse")->value, 2.0 / 3);
 }
@@ -224,9 +226,9 @@ TEST_CASE("correlations are the same at any scale of the numbers, and an error w
     auto far = predicted;
     for (auto& value : far) value *= scale;
     const auto found = of_numbers(gold, far);
-    check_close(figure_of(found, "pearson")->value, figure_of(near, "pearson")->value.value());
-    check_close(figure_of(found, "spearman")->value, figure_of(near, "spearman")->value.value());
-    CHECK(figure_of(found, "mse")->value.has_value() == (scale < 1));
+    check_close(figure_of(found, "pearson")->value, figure_of(near, "pearson")->value);
+    check_close(figure_of(found, "spearman")->value, figure_of(near, "spearman")->value);
+    CHECK(figure_of(found, "mse")->is_defined() == (scale < 1));
   }
 }
 
@@ -259,8 +261,8 @@ TEST_CASE("of items most of whose labels are unknown there is no figure, and the
   const LabelledCase hidden({unknown_label, unknown_label, 0}, {0, 1, 0}, 2);
   const auto figures = metrics_of("classification", hidden.items, hidden.labels, hidden.predictions);
   for (const auto& figure : figures.figures) {
-    CHECK_FALSE(figure.value.has_value());
-    CHECK_FALSE(figure.low.has_value());
+    CHECK_FALSE(figure.is_defined());
+    CHECK_FALSE(figure.interval.has_value());
     CHECK(figure.reason == "2 of 3 labels are none that the training part has");
   }
   CHECK_FALSE(hidden.value("accuracy").has_value());

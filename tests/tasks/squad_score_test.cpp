@@ -82,15 +82,15 @@ TEST_CASE("questions above the threshold get no answer, and the best threshold i
   CHECK(figure_of(figures, "NoAns_exact")->value == 0.5);
   CHECK(figure_of(figures, "best_exact")->value == 0.75);
   CHECK(figure_of(figures, "best_exact_thresh")->value == -2);
-  CHECK_FALSE(figure_of(figures, "best_exact")->low.has_value());
+  CHECK_FALSE(figure_of(figures, "best_exact")->interval.has_value());
 }
 
 TEST_CASE("answers are drawn by article where they have one") {
   AskedQuestions many;
   for (int i = 0; i < 40; ++i) many.add({"sky"}, i < 20 ? "sky" : "sea");
-  const auto alone = figure_of(many.figures(), "exact_match")->low;
+  const auto alone = figure_of(many.figures(), "exact_match")->interval->low;
   for (size_t i = 0; i < 40; ++i) many.items[i].group = i < 20 ? "right" : "wrong";
-  const auto of_articles = figure_of(many.figures(), "exact_match")->low;
-  CHECK(alone.value() > 0.3);
-  CHECK(of_articles.value() == 0);
+  const auto of_articles = figure_of(many.figures(), "exact_match")->interval->low;
+  CHECK(alone > 0.3);
+  CHECK(of_articles == 0);
 }

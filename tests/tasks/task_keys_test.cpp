@@ -47,7 +47,7 @@ TEST_CASE("strict figures read tags by `data.scheme`, also where the letters loo
     task.config.data.scheme = scheme;
     TaskFigures figures;
     figures.figures = values_of(task.config.kind, {sentence}, task.labels, {same}, metric_options(task));
-    return figure_of(figures, "f1_strict")->value.value_or(0);
+    return figure_of(figures, "f1_strict")->value;
   };
   CHECK(strict(TagScheme::none) == 1);
   CHECK(strict(TagScheme::bio) == 1);

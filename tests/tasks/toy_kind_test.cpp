@@ -139,9 +139,9 @@ TEST_CASE("predictions of a kind of one class are written, read and scored besid
   auto figures = metrics_of(ranking(), items, task.labels, read);
   add_floor(ranking(), Floor::constant, items, items, task.labels, {}, figures);
   REQUIRE(figures.figures.size() == 1);
-  CHECK(*figures.figures[0].value == Approx(1.0 / 3));
+  CHECK(figures.figures[0].value == Approx(1.0 / 3));
   CHECK(figures.figures[0].floors[0].first == "the usual place");
-  CHECK(*figures.figures[0].floors[0].second == Approx(2.0 / 3));
+  CHECK(figures.figures[0].floors[0].second == Approx(2.0 / 3));
   CHECK(chosen_metric(task) == "accuracy");
   CHECK_THROWS_WITH(floor_predictions(ranking(), Floor::words, items, items, task.labels),
                     Catch::Contains("a floor of words is one of classification; of ranking"));

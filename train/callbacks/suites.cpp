@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/fingerprint.h"
 #include "core/log.h"
+#include "core/report/score_json.h"
 #include "core/stopwatch.h"
 #include "evaluation/suites/driver.h"
 #include "evaluation/suites/ranking_figures.h"
@@ -42,13 +43,6 @@ void require_fitting(const LoadedRun& run, const std::vector<Suite>& suites) {
       fail<DataError>("evaluation.suites: ", suite.name, ": ", e.what(), ", or leave the suite out");
     }
   }
-}
-
-json figure_json(const SuiteFigure& figure) {
-  json entry{{"value", figure.value}, {"count", figure.count}, {"ties", figure.ties}};
-  if (figure.low) entry["low"] = *figure.low;
-  if (figure.high) entry["high"] = *figure.high;
-  return entry;
 }
 
 /// The results of all suites. One that fails, such as one with a text that is too long and could not be known before,
@@ -183,7 +177,7 @@ json to_json(const std::vector<SuiteResult>& results) {
     auto& entry = all[result.suite];
     for (const auto& figure : result.figures)
       if (figure.level == SuiteLevel::suite)
-        entry[figure.metric] = figure_json(figure);
+        entry[figure.metric] = score_json(figure);
       else
         entry["groups"][figure.group][figure.metric] = figure.value;
   }

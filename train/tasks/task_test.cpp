@@ -70,10 +70,8 @@ std::string line_of(const SuiteResult& result, const std::string& checkpoint) {
   const auto& figure = result.figures.front();
   const auto& metric = figure.metric;
   auto text = concat(result.suite, " test of ", checkpoint, ": ", metric, " ", figure_cell(figure.value, metric),
-                     is_proportion(metric) && !std::isnan(figure.value) ? " %" : "");
-  if (figure.low && figure.high)
-    text += concat(" [", figure_cell(*figure.low, metric), ", ", figure_cell(*figure.high, metric), "]");
-  text += concat(", n ", figure.count);
+                     is_proportion(metric) && figure.is_defined() ? " %" : "", figure.interval ? " " : "",
+                     interval_cell(figure), ", n ", figure.count);
   const auto others = result.figures.size() - 1;
   return others == 0 ? text : concat(text, "; ", others, " more figures in summary.json");
 }
@@ -85,7 +83,7 @@ LayerCurve curve_of(const RunConfig& config, const LayerProbes& probes, const st
   LayerCurve curve{.task = config.task.name, .metric = metric, .best = probes.chosen()};
   const auto figure_in = [&](const JudgedPart& judged) {
     const auto* figure = figure_of(judged.figures, metric);
-    return figure ? *figure : Figure{.metric = metric};
+    return figure ? *figure : Score{.metric = metric};
   };
   for (size_t i = 0; i < test.size(); ++i)
     curve.points.push_back({.layer = probes.layers()[i], .valid = figure_in(valid[i]), .test = figure_in(test[i])});

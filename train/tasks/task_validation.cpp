@@ -21,8 +21,8 @@ constexpr double undefined_cost = std::numeric_limits<double>::quiet_NaN();
 
 double cost_of(const TaskFigures& figures, const std::string& metric) {
   const auto* figure = figure_of(figures, metric);
-  if (!figure || !figure->value) return undefined_cost;
-  return is_error(metric) ? *figure->value : -*figure->value;
+  if (!figure) return undefined_cost;
+  return is_error(metric) ? figure->value : -figure->value;
 }
 
 nlohmann::json value_of(double cost, const std::string& metric) {
@@ -32,26 +32,11 @@ nlohmann::json value_of(double cost, const std::string& metric) {
 }  // namespace
 
 SuiteResult suite_result_of(const std::string& name, const std::string& metric, const JudgedPart& judged) {
-  SuiteResult result;
-  result.suite = name;
-  result.scored_by = "a head of its own";
-  for (const auto& figure : judged.figures.figures) {
-    SuiteFigure made;
-    made.metric = figure.metric;
-    made.value = figure.value.value_or(undefined_cost);
-    made.low = figure.low;
-    made.high = figure.high;
-    made.count = figure.count;
-    const bool is_first = figure.metric == metric;
-    result.figures.insert(is_first ? result.figures.begin() : result.figures.end(), made);
-  }
-  if (result.figures.empty()) {
-    SuiteFigure undefined;
-    undefined.metric = metric;
-    undefined.value = undefined_cost;
-    undefined.count = std::ssize(judged.predictions);
-    result.figures.push_back(undefined);
-  }
+  SuiteResult result{.suite = name, .scored_by = "a head of its own", .figures = judged.figures.figures, .items{}};
+  auto& figures = result.figures;
+  if (figures.empty()) figures.push_back({.metric = metric, .count = std::ssize(judged.predictions)});
+  const auto first = std::ranges::find(figures, metric, &Score::metric);
+  if (first != figures.end()) std::rotate(figures.begin(), first, first + 1);
   return result;
 }
 
@@ -143,10 +128,11 @@ void TaskValidation::add_to(nlohmann::json& row) const { row["suites"] = to_json
 bool TaskValidation::beats_floor(const JudgedPart& judged) const {
   constexpr int64_t resamples = 1000;
   auto figure = *figure_of(judged.figures, metric_);
-  if (!figure.low)
+  if (!figure.interval)
     figure = *figure_of(figures_of_predictions(task_, valid_.items, judged.predictions, resamples), metric_);
   const double floor = std::isnan(floor_) ? 0 : is_error(metric_) ? floor_ : -floor_;
-  return is_error(metric_) ? figure.high.value_or(*figure.value) < floor : figure.low.value_or(*figure.value) > floor;
+  const auto [low, high] = figure.interval.value_or(Bounds{figure.value, figure.value});
+  return is_error(metric_) ? high < floor : low > floor;
 }
 
 void TaskValidation::conclude(double best_cost, PretrainReport& report) const {

@@ -1,5 +1,5 @@
 // Learning curves and ages against SciPy's curve_fit.
-#include "evaluation/suites/acquisition_ages.h"
+#include "evaluation/suites/acquisition.h"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // Two runs on the same items, whose credits no model gave.
-#include "evaluation/suites/comparison.h"
+#include "evaluation/suites/suite_report.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -20,7 +20,7 @@ void add_items(SuiteResult& result, const std::string& cluster, const std::vecto
 SuiteResult result_of(const std::string& suite, bool is_of_clusters) {
   return {.suite = suite,
           .scored_by = "pll",
-          .figures = {{.metric = "accuracy", .value = 0.5, .low = 0.25, .high = 0.75, .count = 6}},
+          .figures = {{.metric = "accuracy", .value = 0.5, .interval = Bounds{0.25, 0.75}, .count = 6}},
           .items = {},
           .notes = {},
           .shares = {{.metric = "accuracy", .is_of_clusters = is_of_clusters}}};

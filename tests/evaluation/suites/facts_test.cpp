@@ -105,12 +105,12 @@ TEST_CASE("intervals of facts are shares, and ties are those of the objects of a
   const auto result = run_suite(random_run(dir, "bert"), *read_facts(dir / "f"), {});
   for (const auto& figure : result.figures) {
     INFO(figure.metric << " " << figure.group);
-    REQUIRE((figure.low && figure.high));
-    CHECK(*figure.low >= 0);
-    CHECK(*figure.low <= figure.value + 1e-12);
-    CHECK(figure.value <= *figure.high + 1e-12);
-    CHECK(*figure.low < *figure.high);
-    CHECK(*figure.high <= 1);
+    REQUIRE(figure.interval);
+    CHECK(figure.interval->low >= 0);
+    CHECK(figure.interval->low <= figure.value + 1e-12);
+    CHECK(figure.value <= figure.interval->high + 1e-12);
+    CHECK(figure.interval->low < figure.interval->high);
+    CHECK(figure.interval->high <= 1);
     CHECK(figure.ties == (figure.metric.starts_with("restricted") ? figure.count : 0));
     if (figure.metric == "restricted_p@1") CHECK(figure.value == 0.5);  // each of two objects is one of two best
     if (figure.metric == "restricted_mrr") CHECK(figure.value == Approx(1 / 1.5));

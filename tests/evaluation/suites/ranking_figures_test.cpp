@@ -40,7 +40,7 @@ struct Pairs {
     scores.push_back(score_of({good}));
     scores.push_back(score_of({bad}));
   }
-  std::vector<SuiteFigure> figures() const { return ranking_figures(items, official()); }
+  std::vector<Score> figures() const { return ranking_figures(items, official()); }
   std::vector<RankedItem> official() const {
     auto ranked = rank_items(items, scores, Normalisation::sum);
     add_official_sums(items, scores, ranked);
@@ -48,8 +48,7 @@ struct Pairs {
   }
 };
 
-const SuiteFigure& figure(const std::vector<SuiteFigure>& figures, const std::string& metric,
-                          const std::string& group) {
+const Score& figure(const std::vector<Score>& figures, const std::string& metric, const std::string& group) {
   for (const auto& one : figures)
     if (one.metric == metric && one.group == group) return one;
   FAIL("no figure " << metric << " of '" << group << "'");
@@ -143,16 +142,17 @@ TEST_CASE("the suite is the mean over paradigms, with micro_accuracy over items 
   CHECK(figures[0].ties == 1);
   CHECK(figures[0].official == Approx((0.75 + 1 + 0.25) / 3));
   const auto bounds = clustered_mean(std::vector{0.75, 0.75, 0.25}, std::vector{1.0, 1.0, 1.0}).interval;
-  CHECK(figures[0].low == std::max(0.0, bounds->low));
-  CHECK(figures[0].high == std::min(1.0, bounds->high));
+  CHECK(figures[0].interval->low == std::max(0.0, bounds->low));
+  CHECK(figures[0].interval->high == std::min(1.0, bounds->high));
   CHECK(figure(figures, "micro_accuracy", "").value == Approx(8.5 / 14));
   CHECK(figure(figures, "accuracy", "x").value == 0.75);
   CHECK(figure(figures, "accuracy", "x").level == SuiteLevel::phenomenon);
-  CHECK(figure(figures, "accuracy", "x").low == wilson(7.5, 10).low);  // two paradigms that are alike by chance
-  CHECK(figure(figures, "accuracy", "y").low == wilson(1, 4).low);     // one paradigm
+  CHECK(figure(figures, "accuracy", "x").interval->low ==
+        wilson(7.5, 10).low);                                                 // two paradigms that are alike by chance
+  CHECK(figure(figures, "accuracy", "y").interval->low == wilson(1, 4).low);  // one paradigm
   const auto& last = figure(figures, "accuracy", "short");
   CHECK(last.level == SuiteLevel::paradigm);
-  CHECK(last.low == wilson(1.5, 2).low);
+  CHECK(last.interval->low == wilson(1.5, 2).low);
   CHECK(last.official == 1.0);
   CHECK_FALSE(figure(figures, "accuracy", "long").official);
   CHECK(std::is_sorted(figures.begin(), figures.end(), [](const auto& a, const auto& b) { return a.level < b.level; }));
@@ -164,11 +164,11 @@ TEST_CASE("a paradigm whose items are of several phenomena counts in each with i
   for (int i = 4; i < 12; ++i) pairs.add(pair_of("comps", i, "taxonomic"), -1, i < 6 ? -2 : 0);  // 2 of 8
   const auto figures = pairs.figures();
   CHECK(figures[0].value == 0.5);  // of items, whatever their phenomena
-  CHECK(figures[0].low == wilson(6, 12).low);
+  CHECK(figures[0].interval->low == wilson(6, 12).low);
   CHECK(figure(figures, "accuracy", "random").value == 1);
   CHECK(figure(figures, "accuracy", "random").count == 4);
   CHECK(figure(figures, "accuracy", "taxonomic").value == 0.25);
-  CHECK(figure(figures, "accuracy", "taxonomic").low == wilson(2, 8).low);
+  CHECK(figure(figures, "accuracy", "taxonomic").interval->low == wilson(2, 8).low);
   CHECK(figure(figures, "accuracy", "comps").count == 12);
 }
 

@@ -115,9 +115,9 @@ TEST_CASE("the result has the gains of each measure, of both kinds and of the su
     const auto& figure = result.figures[i];
     CHECK(figure.metric == (i % 2 == 0 ? "partial_r2" : "delta_r2"));
     if (figure.value == 0)  // surprisal explains none of the self-paced times of these words, in any draw of them
-      CHECK((*figure.low == 0 && *figure.high == 0));
+      CHECK((figure.interval->low == 0 && figure.interval->high == 0));
     else
-      CHECK((*figure.low < figure.value && figure.value < *figure.high));
+      CHECK((figure.interval->low < figure.value && figure.value < figure.interval->high));
   }
   CHECK(result.figures[0].value == Approx((gains.eye_tracking_mean() + gains.self_paced.value()) / 2));
   CHECK(result.figures[0].count == 72);

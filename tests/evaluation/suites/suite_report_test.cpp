@@ -18,8 +18,7 @@ SuiteResult pairs(double accuracy, double official) {
           .figures =
               {{.metric = "accuracy",
                 .value = accuracy,
-                .low = 0.25,
-                .high = 0.75,
+                .interval = Bounds{0.25, 0.75},
                 .official = official,
                 .count = 1200,
                 .ties = 3},

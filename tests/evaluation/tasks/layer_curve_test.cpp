@@ -1,5 +1,6 @@
 #include "evaluation/tasks/layer_curve.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/catch.h"
@@ -10,15 +11,15 @@ using Catch::Contains;
 namespace {
 
 LayerCurve three_layers() {
-  const auto figure = [](std::optional<double> value, double low, double high) {
-    return Figure{.metric = "accuracy", .value = value, .low = low, .high = high, .count = 80};
+  const auto figure = [](double value, double low, double high) {
+    return Score{.metric = "accuracy", .value = value, .interval = Bounds{low, high}, .count = 80};
   };
   return {.task = "sst2",
           .metric = "accuracy",
           .best = 1,
           .points = {{0, figure(0.5, 0.4, 0.6), figure(0.525, 0.41, 0.63)},
                      {3, figure(0.75, 0.6, 0.8), figure(0.7, 0.59, 0.79)},
-                     {6, figure({}, 0, 0), figure(0.8, 0.7, 0.9)}}};
+                     {6, figure(NAN, 0, 0), figure(0.8, 0.7, 0.9)}}};
 }
 
 }  // namespace
@@ -46,6 +47,6 @@ TEST_CASE("what is undefined at a layer is null in JSON, and no point of the cha
   CHECK_THAT(svg, Contains("sst2: accuracy by layer") && Contains("valid") && Contains("test"));
   CHECK_THAT(svg, !Contains("nan"));
   auto diverged = curve;
-  for (auto& point : diverged.points) point.valid.value = point.test.value = {};
+  for (auto& point : diverged.points) point.valid.value = point.test.value = NAN;
   CHECK(verdict_of(diverged) == "none of 3 layers has accuracy on the valid part");
 }
