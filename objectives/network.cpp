@@ -55,8 +55,9 @@ Tensor read_positions(const std::vector<std::shared_ptr<Objective>>& heads, cons
     indices.push_back(objective->read_positions(batch.host()));
     if (!indices.back().defined()) return {};
   }
-  if (indices.size() == 1 && indices[0].is_same(batch.host().positions)) return batch.positions;
   const auto all = indices.size() == 1 ? indices[0] : std::get<0>(at::_unique(at::cat(indices)));
+  if (batch.unpadded) require_real(all, batch.host().attention_mask);
+  if (all.is_same(batch.host().positions)) return batch.positions;
   return moved_to(all, batch.input_ids.device());
 }
 

@@ -141,6 +141,14 @@ extern "C" __global__ void dropout(i64 rows, i64 width, const T* x, Dropout drop
   store(v, out + first, column, width);
 }
 
+/// out [count, width]: the rows of x at `index`, and zeros where that is negative.
+extern "C" __global__ void move_rows(i64 count, i64 width, const T* x, const i64* index, T* out) {
+  EACH_TILE(count, width)
+  float v[per_lane] = {};
+  if (index[row] >= 0) load(x + index[row] * width, column, width, v);
+  store(v, out + first, column, width);
+}
+
 /// v = residual + dropout(y + bias), eight columns of a row; bias may be null. All lanes of a warp call it.
 __device__ inline void add_branch(i64 row, i64 tile, i64 column, i64 width, const T* y, const float* bias,
                                   const Dropout& drop, const T* residual, float* v) {
@@ -466,6 +474,162 @@ extern "C" __global__ void global_key_gradients(i64 count, i64 width, i64 parts,
   }
   store(k, dk + token, column, width);
   store(v, dv + token, column, width);
+}
+
+/// What XLNet adds to scores of content (models/two_stream.cpp): a product of the query and a distance, which stands
+/// in `products`, and one of the query and the kind of its segment. A warp has the keys of a head of a row.
+struct Relative {
+  i64 rows, queries, keys, heads, head_width;  ///< rows: queries of all sequences
+  i64 products;                                ///< of a row and head: its columns, of one list of distances or two
+  i64 distances;                               ///< columns of a list
+  float scale, hidden;                         ///< hidden: the score of a key that a query does not see
+  const T* q;                                  ///< [rows, heads head_width]
+  const float *r_s, *segments;                 ///< [heads head_width] and [2, heads head_width]
+  const i64 *offset, *list;  ///< columns of key 0 [rows] and lists [rows / queries]; null: queries - n, the first
+  const bool *differ, *visible;  ///< [rows, keys], of query and key; null: no segments, all are visible
+
+  __device__ i64 row(i64 number) const { return number / (heads * queries) * queries + number % queries; }
+  __device__ i64 head(i64 number) const { return number / queries % heads; }
+  __device__ i64 of_products(i64 row, i64 head) const { return (head * rows + row) * products; }
+  /// The column of key 0.
+  __device__ i64 first(i64 row) const {
+    return (list ? list[row / queries] * distances : 0) + (offset ? offset[row] : queries - row % queries);
+  }
+  /// The product of the query and a kind of segment.
+  __device__ float by_segment(i64 row, i64 head, int kind) const {
+    const i64 width = heads * head_width, at = head * head_width;
+    float sum = 0;
+    for (i64 i = at + own_lane(); differ && i < at + head_width; i += lanes)
+      sum += (wide(q[row * width + i]) + r_s[i]) * segments[kind * width + i];
+    return over_lanes(sum);
+  }
+};
+
+/// Queries for content, q + r_w, and for distances, q + r_r.
+extern "C" __global__ void relative_queries(i64 rows, i64 width, const T* q, const float* r_w, const float* r_r,
+                                            T* of_content, T* of_distances) {
+  EACH_TILE(rows, width)
+  float v[per_lane], w[per_lane], r[per_lane];
+  load(q + first, column, width, v);
+  load(r_w, column, width, w);
+  load(r_r, column, width, r);
+#pragma unroll
+  for (int i = 0; i < per_lane; ++i) {
+    w[i] += v[i];
+    r[i] += v[i];
+  }
+  store(w, of_content + first, column, width);
+  store(r, of_distances + first, column, width);
+}
+
+/// added [sequences, heads, queries, stride], and which rows see no key, which may be null.
+extern "C" __global__ void relative_scores(Relative in, const T* products, i64 stride, T* added, bool* without_keys) {
+  const i64 number = own_warp(), row = in.row(number), head = in.head(number);
+  if (number >= in.rows * in.heads) return;
+  const T* own = products + in.of_products(row, head) + in.first(row);
+  const float same = in.by_segment(row, head, 0), other = in.by_segment(row, head, 1);
+  bool sees = false;
+  for (i64 key = own_lane(); key < in.keys; key += lanes) {
+    const i64 pair = row * in.keys + key;
+    const bool visible = !in.visible || in.visible[pair];
+    const float score = wide(own[key]) + (in.differ && in.differ[pair] ? other : same);
+    narrow(visible ? in.scale * score : in.hidden, added[number * stride + key]);
+    sees |= visible;
+  }
+  const bool any = __ballot_sync(0xFFFFFFFFu, sees) != 0;
+  if (without_keys && head == 0 && own_lane() == 0) without_keys[row] = !any;
+}
+
+/// From the gradient of `added`: that of the products, and those of the two kinds of segments [rows, heads, 2].
+extern "C" __global__ void relative_scores_backward(Relative in, const T* grad, i64 stride, T* of_products,
+                                                    float* of_segments) {
+  const i64 number = own_warp(), row = in.row(number), head = in.head(number);
+  if (number >= in.rows * in.heads) return;
+  const i64 first = in.first(row);
+  T* own = of_products + in.of_products(row, head);
+  float same = 0, other = 0;
+  for (i64 column = own_lane(); column < in.products; column += lanes) {
+    const i64 key = column - first;
+    const bool is_key = key >= 0 && key < in.keys;
+    const float d = is_key ? in.scale * wide(grad[number * stride + key]) : 0.0f;
+    narrow(d, own[column]);
+    const bool differs = is_key && in.differ && in.differ[row * in.keys + key];
+    (differs ? other : same) += d;
+  }
+  same = over_lanes(same);
+  other = over_lanes(other);
+  if (own_lane() != 0) return;
+  of_segments[2 * (row * in.heads + head)] = same;
+  of_segments[2 * (row * in.heads + head) + 1] = other;
+}
+
+/// The gradient of q from those of both queries, of_distances [heads, rows, head_width], and of segments; the sums of
+/// columns for r_w, r_r and r_s, partial [chunks, 3, width], and for both kinds, of_kinds [chunks, 2, width].
+extern "C" __global__ void relative_queries_backward(Relative in, i64 chunks, Strided of_content, const T* of_distances,
+                                                     const float* of_segments, T* dq, float* partial, float* of_kinds) {
+  const i64 rows = in.rows, width = in.heads * in.head_width;
+  EACH_CHUNK(rows, width, chunks)
+  if (column >= width) return;
+  const i64 head = column / in.head_width;
+  float q[per_lane], c[per_lane], d[per_lane], r_s[per_lane], kind[2][per_lane];
+  load(in.r_s, column, width, r_s);
+  load(in.segments, column, width, kind[0]);
+  load(in.segments + width, column, width, kind[1]);
+  float sums[3][per_lane] = {}, kinds[2][per_lane] = {};
+  for (i64 row = begin; row < end; ++row) {
+    load(in.q + row * width, column, width, q);
+    load(of_content.data + row * of_content.stride, column, width, c);
+    load(of_distances + (head * rows + row) * in.head_width, column % in.head_width, in.head_width, d);
+    const float same = in.differ ? of_segments[2 * (row * in.heads + head)] : 0.0f;
+    const float other = in.differ ? of_segments[2 * (row * in.heads + head) + 1] : 0.0f;
+#pragma unroll
+    for (int i = 0; i < per_lane; ++i) {
+      const float s = same * kind[0][i] + other * kind[1][i];
+      sums[0][i] += c[i];
+      sums[1][i] += d[i];
+      sums[2][i] += s;
+      kinds[0][i] += same * (q[i] + r_s[i]);
+      kinds[1][i] += other * (q[i] + r_s[i]);
+      c[i] += d[i] + s;
+    }
+    store(c, dq + row * width, column, width);
+  }
+#pragma unroll
+  for (int i = 0; i < 3; ++i) store(sums[i], partial + (chunk * 3 + i) * width, column, width);
+#pragma unroll
+  for (int i = 0; i < 2; ++i) store(kinds[i], of_kinds + (chunk * 2 + i) * width, column, width);
+}
+
+/// out [rows, length], a warp a row: scores, which may be null, and of x [rows, 2 reach + 1] the column of the distance
+/// of key and query, clamped to -reach ... reach. Rows are of `length` queries each.
+extern "C" __global__ void gather_distances(i64 rows, i64 length, i64 reach, const T* scores, const T* x, T* out) {
+  const i64 row = own_warp(), query = row % length;
+  if (row >= rows) return;
+  for (i64 key = own_lane(); key < length; key += lanes) {
+    const i64 distance = key - query, near = distance < -reach ? -reach : distance > reach ? reach : distance;
+    const float score = scores ? wide(scores[row * length + key]) : 0.0f;
+    narrow(score + wide(x[row * (2 * reach + 1) + near + reach]), out[row * length + key]);
+  }
+}
+
+/// out [rows, 2 reach + 1], a warp a row: the sums of x [rows, length] over the keys of each distance.
+extern "C" __global__ void sum_distances(i64 rows, i64 length, i64 reach, const T* x, T* out) {
+  const i64 row = own_warp(), query = row % length;
+  if (row >= rows) return;
+  const T* own = x + row * length;
+  T* sums = out + row * (2 * reach + 1);
+  float before = 0, after = 0;
+  for (i64 key = own_lane(); key < length; key += lanes) {
+    if (key <= query - reach) before += wide(own[key]);
+    if (key >= query + reach) after += wide(own[key]);
+  }
+  before = over_lanes(before);
+  after = over_lanes(after);
+  for (i64 column = own_lane(); column <= 2 * reach; column += lanes) {
+    const i64 key = query + column - reach;
+    const float inside = key >= 0 && key < length ? wide(own[key]) : 0.0f;
+    narrow(column == 0 ? before : column == 2 * reach ? after : inside, sums[column]);
+  }
 }
 
 /// The activations of kernels::Activation, by their numbers.

@@ -29,8 +29,13 @@ Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, c
                        const AttentionContext& context, const Dropout& drop);
 Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms,
                           const Dropout& drop);
+Tensor add_by_distance(const Tensor& scores, const Tensor& by_distance);
+Tensor sum_by_distance(const Tensor& x, int64_t reach);
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropout& drop);
 Tensor take_rows(const Tensor& x, const Tensor& index);
+/// x [R, ...] at `index` int64 [N], with zeros where that is negative. `inverse` [R]: where each row is in the result,
+/// or negative.
+Tensor moved_rows(const Tensor& x, const Tensor& index, const Tensor& inverse);
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
                            const LossOptions& shape, Tensor* correct, TokenDraw* draw = nullptr);
 

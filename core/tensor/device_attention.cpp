@@ -8,9 +8,36 @@
 
 namespace cloze::device {
 
-namespace {
+void draw_from(const Dropout& drop, at::Device device) {
+  auto generator = at::globalContext().defaultGenerator(device);
+  const std::lock_guard lock(generator.mutex());
+  generator.set_current_seed(mix(drop.key, drop.site));
+}
 
-constexpr double hidden_score = -30000;  // of keys that a query does not see: finite, so that nothing becomes NaN
+Strided rows_of(Tensor& x) {
+  const bool has_rows = x.stride(3) == 1 && x.stride(2) == x.size(3) && x.stride(0) == x.size(1) * x.stride(1);
+  if (!has_rows) x = x.contiguous();
+  return {data(x), x.stride(1)};
+}
+
+Tensor joined(std::vector<Tensor> parts, const Param& bias) {
+  const int64_t part = parts[0].size(-2) * parts[0].size(-1), width = std::ssize(parts) * part;
+  const int64_t rows = parts[0].numel() / part, chunks = chunks_of(rows);
+  const auto out = at::empty({rows, width}, parts[0].options());
+  std::array<Strided, 3> from{};
+  for (size_t k = 0; k < parts.size(); ++k) from[k] = rows_of(parts[k]);
+  const auto partial = bias.defined() ? partial_sums(out, chunks, 1, width) : Tensor();
+  run(out, "join_columns", chunks * tiles_of(width), rows, width, part, chunks, from[0], from[1], from[2], data(out),
+      data(partial));
+  if (bias.defined()) add_sums(partial, bias);
+  return out;
+}
+
+bool goes_by_scores(int64_t width, int64_t heads, const Dropout& drop) {
+  return (drop.on() && has_exact_masks()) || width / heads % 8 != 0;
+}
+
+namespace {
 
 /// What a kernel of LibTorch for attention is told besides its tensors.
 struct Call {
@@ -36,13 +63,6 @@ struct CallHolder final : torch::CustomClassHolder {
   explicit CallHolder(Call c) : call(std::move(c)) {}
   Call call;
 };
-
-/// The next masks of LibTorch's attention are those of this dropout: again in a layer that is computed again.
-void draw_from(const Dropout& drop, at::Device device) {
-  auto generator = at::globalContext().defaultGenerator(device);
-  const std::lock_guard lock(generator.mutex());
-  generator.set_current_seed(mix(drop.key, drop.site));
-}
 
 /// `parts` projections of one input, [B, T, parts D], by heads: [B, T, H, C] each.
 std::vector<Tensor> heads_of(const Tensor& x, int64_t parts, int64_t heads) {
@@ -171,32 +191,6 @@ Gradients gradients_of(const Call& call, const Projections& in, const Tensor& ad
   return {{std::get<0>(found), std::get<1>(found), std::get<2>(found)}, std::get<3>(found)};
 }
 
-/// As Strided of kernels.cu.
-struct Strided {
-  const void* data;
-  int64_t stride;
-};
-
-/// Gradients [B, T, H, C] of two or three projections side by side, [R, parts D]; the sums of their columns are added
-/// to the gradient of their bias.
-Tensor joined(std::vector<Tensor> parts, const Param& bias) {
-  const int64_t part = parts[0].size(-2) * parts[0].size(-1), width = std::ssize(parts) * part;
-  const int64_t rows = parts[0].numel() / part, chunks = chunks_of(rows);
-  const auto out = at::empty({rows, width}, parts[0].options());
-  std::array<Strided, 3> from{};
-  for (size_t k = 0; k < parts.size(); ++k) {
-    const auto& x = parts[k];
-    const bool has_rows = x.stride(3) == 1 && x.stride(2) == x.size(3) && x.stride(0) == x.size(1) * x.stride(1);
-    if (!has_rows) parts[k] = x.contiguous();
-    from[k] = {data(parts[k]), parts[k].stride(1)};
-  }
-  const auto partial = bias.defined() ? partial_sums(out, chunks, 1, width) : Tensor();
-  run(out, "join_columns", chunks * tiles_of(width), rows, width, part, chunks, from[0], from[1], from[2], data(out),
-      data(partial));
-  if (bias.defined()) add_sums(partial, bias);
-  return out;
-}
-
 /// Attention by one kernel of LibTorch, which keeps no scores: [B, T, D]. `added` [B, H, T, S], to the scores.
 struct DeviceAttention : Function<DeviceAttention> {
   static Tensor forward(AutogradContext* context, const Tensor& first, const std::optional<Tensor>& others,
@@ -232,8 +226,7 @@ struct DeviceAttention : Function<DeviceAttention> {
 
 /// Rows of scores [..., S] that begin where a kernel can read them, in the shape [B, H, T, S].
 Tensor aligned(const Tensor& added, const plain::Heads& h) {
-  constexpr int64_t at_once = 16;
-  const int64_t keys = added.size(-1), beyond = (at_once - keys % at_once) % at_once;
+  const int64_t keys = added.size(-1), beyond = aligned_keys(keys) - keys;
   const auto padded = (beyond > 0 ? at::constant_pad_nd(added, {0, beyond}) : added).contiguous();
   return padded.narrow(-1, 0, keys).expand({h.q.size(0), h.q.size(1), h.q.size(2), h.k.size(2)});
 }
@@ -252,7 +245,8 @@ MadeMask made_of(const AttentionContext& context, const plain::Heads& h) {
   auto added = has_bias ? plain::pair_bias(h, context).unsqueeze(0) : at::zeros(mask.sizes(), h.q.options());
   if (mask.defined()) {
     added = added.masked_fill(mask.logical_not(), hidden_score);
-    if (!context.padding_is_unread) made.without_keys = mask.any(-1, /*keepdim=*/true).logical_not().transpose(1, 2);
+    const bool all_see_keys = context.padding_is_unread || !context.key_mask.defined();
+    if (!all_see_keys) made.without_keys = mask.any(-1, /*keepdim=*/true).logical_not().transpose(1, 2);
   }
   made.added = aligned(added, h);
   if (context.made && of.defined()) context.made->push_back(made);
@@ -298,11 +292,6 @@ bool has_windows(const Tensor& qkv, int64_t heads, const AttentionContext& conte
          !context.key_mask.defined();
 }
 
-/// Whether attention makes its scores: for masks of dropout that are the CPU's, and for heads that no kernel takes.
-bool goes_by_scores(int64_t width, int64_t heads, const Dropout& drop) {
-  return (drop.on() && has_exact_masks()) || width / heads % 8 != 0;
-}
-
 /// Self-attention of projections that have their bias, whose gradient it adds.
 Tensor attend_to_self(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
                       const Dropout& drop) {
@@ -336,40 +325,6 @@ Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, c
                                   drop);
   return attend(queries, others, context,
                 {.heads = heads, .scale = 0, .drop = drop, .q_bias = q_bias, .kv_bias = kv_bias});
-}
-
-/// Scores of positions and segments are numbers that LibTorch's kernel adds to those of the content.
-Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms,
-                          const Dropout& drop) {
-  if (goes_by_scores(q.size(-1), heads, drop)) return plain::relative_attention(q, kv, r, heads, terms, drop);
-  const auto own = plain::heads_of(q, heads), k = plain::heads_of(kv.narrow(-1, 0, q.size(-1)), heads);  // [B, H, ., C]
-  const double scale = 1 / std::sqrt(static_cast<double>(own.size(-1)));
-  const auto with = [&](const Param& bias) { return own + plain::weight(bias, own.scalar_type()).unsqueeze(1); };
-  const auto distances =
-      terms.distance_list.defined() ? taken_rows(r, terms.distance_list) : r.narrow(0, 0, 1);  // [B | 1, R, D]
-  const auto by_distance =
-      at::matmul(with(terms.r_r) * scale, plain::heads_of(distances, heads).transpose(-1, -2));  // [B, H, N, R]
-  const auto keys = plain::positions_of(k);
-  Tensor added;  // [B, H, N, S]
-  if (terms.distance_offset.defined()) {
-    const auto index = terms.distance_offset.unsqueeze(1).unsqueeze(-1) + keys;  // [B, 1, N, S]
-    added = at::gather(by_distance, -1, index.expand({-1, heads, -1, -1}));
-  } else {
-    added = plain::relative_shift(by_distance, keys);
-  }
-  if (terms.segments_differ.defined()) {
-    const auto by_segment =
-        at::matmul(with(terms.r_s) * scale, plain::weight(terms.segments, own.scalar_type()).permute({1, 2, 0}));
-    added =
-        added + at::where(terms.segments_differ.unsqueeze(1), by_segment.narrow(-1, 1, 1), by_segment.narrow(-1, 0, 1));
-  }
-  const auto hidden = terms.visible.defined() ? terms.visible.logical_not().unsqueeze(1) : Tensor();
-  if (hidden.defined()) added = added.masked_fill(hidden, hidden_score);
-  const auto queries = q + plain::weight(terms.r_w, q.scalar_type()).flatten();
-  const auto mixed =
-      DeviceAttention::apply(queries, std::optional<Tensor>(kv), std::optional<Tensor>(aligned(added, {own, k, k})),
-                             Call{.heads = heads, .scale = scale, .drop = drop});
-  return hidden.defined() ? mixed.masked_fill(hidden.squeeze(1).all(-1, /*keepdim=*/true), 0.0) : mixed;
 }
 
 }  // namespace cloze::device

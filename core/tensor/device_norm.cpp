@@ -117,6 +117,31 @@ Tensor taken_rows(const Tensor& x, const Tensor& index) {
 }
 Tensor take_rows(const Tensor& x, const Tensor& index) { return taken_rows(x, index); }
 
+namespace {
+
+struct DeviceMove : Function<DeviceMove> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& index, const Tensor& inverse) {
+    context->save_for_backward({index, inverse});
+    return taken(x, index);
+  }
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    return {taken(grads[0], context->get_saved_variables()[1]), Tensor(), Tensor()};
+  }
+  static Tensor taken(const Tensor& x, const Tensor& index) {
+    const auto rows = as_rows(x);
+    const int64_t count = index.numel(), width = rows.size(1);
+    const auto out = at::empty({count, width}, rows.options());
+    run(rows, "move_rows", count * tiles_of(width), count, width, data(rows), data(index), data(out));
+    return out;
+  }
+};
+
+}  // namespace
+
+Tensor moved_rows(const Tensor& x, const Tensor& index, const Tensor& inverse) {
+  return DeviceMove::apply(x, index, inverse);
+}
+
 /// The rows are taken from the fp32 tables, whose gradients LibTorch adds; the order of additions is fixed.
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& drop) {
   auto sum = at::embedding(t.word.value(), in.ids, t.word.padding_row());

@@ -59,6 +59,25 @@ void add_sums(const Tensor& partial, const Param& first, const Param& second = {
 /// grad(b) += column sums of dy [R, N]; b may be undefined.
 void add_bias_gradient(const Param& b, const Tensor& dy);
 
+/// Whether attention makes its scores: for masks of dropout that are the CPU's, and for heads that no kernel takes.
+bool goes_by_scores(int64_t width, int64_t heads, const Dropout& drop);
+/// Of keys that a query does not see: finite, so that nothing becomes NaN.
+constexpr double hidden_score = -30000;
+/// The keys of a row of scores, so many that the next row begins where LibTorch's kernels can read it.
+inline int64_t aligned_keys(int64_t keys) { return (keys + 15) / 16 * 16; }
+/// The next masks of LibTorch's attention are those of this dropout: again in a layer that is computed again.
+void draw_from(const Dropout& drop, at::Device device);
+/// As Strided of kernels.cu.
+struct Strided {
+  const void* data;
+  int64_t stride;
+};
+/// A gradient [B, T, H, C] as a matrix of rows, of `x`, which is copied where it has no such rows.
+Strided rows_of(Tensor& x);
+/// Gradients [B, T, H, C] of two or three projections side by side, [R, parts D]; the sums of their columns are added
+/// to the gradient of their bias.
+Tensor joined(std::vector<Tensor> parts, const Param& bias);
+
 /// x[index] of the first axis, index int64 [N]; the gradients of a row are added in the order of the index.
 Tensor taken_rows(const Tensor& x, const Tensor& index);
 

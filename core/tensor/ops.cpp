@@ -1,7 +1,6 @@
 #include "core/tensor/ops.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/jit/frontend/tracer.h>
 
 #include <algorithm>
@@ -11,7 +10,6 @@
 #include "core/error.h"
 #include "core/tensor/device.h"
 #include "core/tensor/fused.h"
-#include "core/tensor/in_order.h"
 #include "core/tensor/parallel.h"
 #include "core/tensor/plain.h"
 
@@ -272,33 +270,12 @@ Tensor take_rows(const Tensor& x, const Tensor& index) {
   return form_for(x, fused::take_rows, device::take_rows, plain::take_rows)(x, index);
 }
 
-namespace {
-
-/// at::gather, whose backward pass adds in one order on a GPU.
-struct Gather : torch::autograd::Function<Gather> {
-  static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& x, const Tensor& index) {
-    context->save_for_backward({index});
-    context->saved_data["sizes"] = x.sizes();
-    return at::gather(x, -1, index);
-  }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
-                                                 torch::autograd::variable_list grads) {
-    const InOrder in_order;
-    const auto zeros = at::zeros(context->saved_data["sizes"].toIntVector(), grads[0].options());
-    return {zeros.scatter_add(-1, context->get_saved_variables()[0], grads[0]), Tensor()};
-  }
-};
-
-}  // namespace
-
-Tensor gather_columns(const Tensor& x, const Tensor& index) {
-  return x.is_cuda() ? Gather::apply(x, index) : at::gather(x, -1, index);
+Tensor add_by_distance(const Tensor& scores, const Tensor& by_distance) {
+  return form_for(scores, plain::add_by_distance, device::add_by_distance, plain::add_by_distance)(scores, by_distance);
 }
 
-Tensor sum_columns(const Tensor& zeros, const Tensor& index, const Tensor& x) {
-  if (!x.is_cuda()) return zeros.scatter_add(-1, index, x);
-  const InOrder in_order;
-  return zeros.scatter_add(-1, index, x);
+Tensor sum_by_distance(const Tensor& x, int64_t reach) {
+  return form_for(x, plain::sum_by_distance, device::sum_by_distance, plain::sum_by_distance)(x, reach);
 }
 
 }  // namespace cloze

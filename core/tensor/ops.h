@@ -129,7 +129,7 @@ struct AttentionContext {
   /// The context of these rows with their padding.
   AttentionContext with_padding() const {
     auto padded = *this;
-    padded.key_mask = unpadded->mask();
+    padded.key_mask = unpadded->mask;
     padded.unpadded = nullptr;
     padded.padding_is_unread = true;
     return padded;
@@ -269,10 +269,10 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 /// Rows of x [R, D] at `index` int64 [N]; the backward pass adds into zeros. Returns [N, D].
 Tensor take_rows(const Tensor& x, const Tensor& index);
 
-/// x [..., R] at index int64 [..., S] along the last axis. On a GPU the gradients of an element that is taken several
-/// times are added in one order, which those of at::gather are not.
-Tensor gather_columns(const Tensor& x, const Tensor& index);
-/// zeros [..., R] and, at index [..., S], x [..., S]; added in one order, too.
-Tensor sum_columns(const Tensor& zeros, const Tensor& index, const Tensor& x);
+/// scores [B, H, T, T], to each of which the element of by_distance [B, H, T, 2 k + 1] is added that belongs to the
+/// distance of its key from its query, clamped to -k ... k.
+Tensor add_by_distance(const Tensor& scores, const Tensor& by_distance);
+/// The sums of x [B, H, T, T] over the keys of each distance, clamped to -reach ... reach: [B, H, T, 2 reach + 1].
+Tensor sum_by_distance(const Tensor& x, int64_t reach);
 
 }  // namespace cloze

@@ -19,6 +19,9 @@ Tensor masked_softmax(const Tensor& scores, const Tensor& masked);
 /// 2019, appendix B (arXiv 1901.02860).
 Tensor relative_shift(const Tensor& by_distance, const Tensor& keys);
 
+Tensor add_by_distance(const Tensor& scores, const Tensor& by_distance);
+Tensor sum_by_distance(const Tensor& x, int64_t reach);
+
 /// The factors, 0 or 1 / (1 - p), that a dropout applies to a tensor of `sizes`; fp32, the same on every device.
 Tensor dropout_mask(at::IntArrayRef sizes, const Dropout& drop, at::Device device);
 

@@ -15,6 +15,26 @@ Tensor relative_shift(const Tensor& by_distance, const Tensor& keys) {
   return torch::jit::tracer::isTracing() ? rows.index_select(-1, keys) : rows.narrow(-1, 0, keys.size(0));
 }
 
+namespace {
+
+/// The column of the distance of each pair of x [B, H, T, T], int64 of its shape.
+Tensor columns_of_distances(const Tensor& x, int64_t reach) {
+  const auto positions = positions_of(x);
+  return ((positions.unsqueeze(0) - positions.unsqueeze(1)).clamp(-reach, reach) + reach).expand_as(x);
+}
+
+}  // namespace
+
+Tensor add_by_distance(const Tensor& scores, const Tensor& by_distance) {
+  return scores + at::gather(by_distance, -1, columns_of_distances(scores, by_distance.size(-1) / 2));
+}
+
+Tensor sum_by_distance(const Tensor& x, int64_t reach) {
+  const auto zeros =
+      at::zeros_like(x.narrow(-1, 0, 1).expand({-1, -1, -1, 2 * reach + 1}), {}, at::MemoryFormat::Contiguous);
+  return zeros.scatter_add(-1, columns_of_distances(x, reach), x);
+}
+
 Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms,
                           const Dropout& drop) {
   const auto type = q.scalar_type(), wide = type == at::kDouble ? at::kDouble : at::kFloat;

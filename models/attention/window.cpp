@@ -39,7 +39,7 @@ struct WindowAttentionLayer final : Attention {
                                   .keys_and_values = padded(key_value_global->forward(x)),
                                   .globals = context.global_mask,
                                   .count = context.globals,
-                                  .mask = unpadded ? unpadded->mask() : context.key_mask},
+                                  .mask = unpadded ? unpadded->mask : context.key_mask},
                                  drop);  // [B, T, D]
     return unpadded ? at::where(unpadded->unpad(context.global_mask).unsqueeze(-1), unpadded->unpad(all), local)
                     : at::where(context.global_mask.unsqueeze(-1), all, local);

@@ -20,22 +20,15 @@ struct ShawTerms final : DistanceTerms {
 
   Tensor added_to_scores(const Tensor& products, const Tensor& q, const Tensor&) const override {
     const auto by_distance = cloze::matmul(q, plain::weight(key, q.scalar_type()).t());  // [B, H, T, 2 k + 1]
-    return products + gather_columns(by_distance, rows(q, products));
+    return add_by_distance(products, by_distance);
   }
   Tensor added_to_values(const Tensor& mixed, const Tensor& probabilities) const override {
-    const auto none = at::zeros_like(probabilities.narrow(-1, 0, 1).expand({-1, -1, -1, 2 * max_distance + 1}), {},
-                                     at::MemoryFormat::Contiguous);
-    const auto mass = sum_columns(none, rows(mixed, probabilities), probabilities);  // [B, H, T, 2 k + 1]
+    const auto mass = sum_by_distance(probabilities, max_distance);  // [B, H, T, 2 k + 1]
     return mixed + cloze::matmul(mass, plain::weight(value, mixed.scalar_type()));
   }
   /// A query is multiplied with the vector of each distance that it has keys at, and so is their probability.
   double products(const RowSizes& row, bool causal) const override {
     return 2 * (row.length + (causal ? 1 : 2) * pairs_within(row.length, static_cast<double>(max_distance)));
-  }
-
-  /// The row of each pair's distance, int64 of the shape of `pairs` [B, H, T, S].
-  Tensor rows(const Tensor& q, const Tensor& pairs) const {
-    return (distances_of(q).clamp(-max_distance, max_distance) + max_distance).expand_as(pairs);
   }
 
   int64_t max_distance;

@@ -110,6 +110,7 @@ struct ReplacedToken final : Objective {
   /// The generator's samples [N] for the masked positions; undefined where only the generator trains. Adds its loss to
   /// `early`, if it trains.
   Tensor generate(const Batch& batch, uint64_t key, std::vector<LossPart>& early) {
+    if (batch.unpadded) require_real(batch.host().positions, batch.host().attention_mask);
     const at::AutoGradMode graph(at::GradMode::is_enabled() && !generator_frozen());
     const auto hidden = generator->hidden({.input_ids = batch.input_ids,
                                            .attention_mask = batch.attention_mask,

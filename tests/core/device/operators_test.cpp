@@ -105,7 +105,7 @@ TEST_CASE("attention of a GPU takes rows without their padding, under every rest
                     AttentionContext{.causal = true, .prefix = at::tensor(std::vector<int64_t>{2, 0, 1}, at::kLong)});
   auto unpadded = context, padded = context;
   unpadded.unpadded = rows;
-  padded.key_mask = rows->mask();
+  padded.key_mask = rows->mask;
   const auto b = param({3 * width}, 0.5);
   compare([&](auto& in) { return device::self_attention(in[0], b, 2, unpadded, {}); },
           [&](auto& in) { return rows->unpad(plain::self_attention(rows->pad(in[0]), b, 2, padded, {})); },
@@ -133,22 +133,50 @@ TEST_CASE("attention of a GPU in a window has its global key once, with the padd
 
 TEST_CASE("scores of positions and segments of a GPU equal the plain form, for both streams of XLNet", "[device]") {
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
-  const bool predicts = GENERATE(true, false);
-  const int64_t heads = 2, width = 16, length = 6, keys = 9, queries = predicts ? 3 : length;
-  const auto small = [&](double phase) { return param({heads, width / heads}, phase); };
+  const bool predicts = GENERATE(true, false), has_masks = GENERATE(true, false), is_large = GENERATE(true, false);
+  INFO("predicts " << predicts << " masks " << has_masks << " large " << is_large);
+  const int64_t heads = is_large ? 11 : 2, head_width = is_large ? 24 : 8, width = heads * head_width;
+  const int64_t length = is_large ? 70 : 6, keys = length + 3, queries = predicts ? length / 2 : length;
+  const auto small = [&](double phase) { return param({heads, head_width}, phase); };
   RelativeTerms terms{
-      .r_w = small(0.2), .r_r = small(0.9), .r_s = small(1.3), .segments = param({2, heads, width / heads}, 2.1)};
+      .r_w = small(0.2), .r_r = small(0.9), .r_s = small(1.3), .segments = param({2, heads, head_width}, 2.1)};
+  auto params = std::vector<Param>{terms.r_w, terms.r_r};
   if (predicts)
     terms.distance_offset = length - at::arange(2 * queries, at::kLong).remainder(length).view({2, queries});
-  terms.distance_list = at::tensor(std::vector<int64_t>{1, 0}, at::kLong);
-  terms.segments_differ = numbers({2, queries, keys}, 0.8).gt(0.1);
-  terms.visible = numbers({2, queries, keys}, 1.9).le(0.2);
-  terms.visible[1][0].fill_(false);  // attends to nothing
-  compare(
-      [&](auto& in) { return device::relative_attention(in[0], in[1], in[2], heads, terms, {}); },
-      [&](auto& in) { return plain::relative_attention(in[0], in[1], in[2], heads, terms, {}); },
-      {numbers({2, queries, width}, 0.1), numbers({2, keys, 2 * width}, 0.3), numbers({2, keys + length, width}, 0.6)},
-      {terms.r_w, terms.r_r, terms.r_s, terms.segments}, type);
+  if (has_masks) {
+    params.insert(params.end(), {terms.r_s, terms.segments});
+    terms.distance_list = at::tensor(std::vector<int64_t>{1, 0}, at::kLong);
+    terms.segments_differ = numbers({2, queries, keys}, 0.8).gt(0.1);
+    terms.visible = numbers({2, queries, keys}, 1.9).le(0.2);
+    terms.visible[1][0].fill_(false);  // attends to nothing
+  }
+  compare([&](auto& in) { return device::relative_attention(in[0], in[1], in[2], heads, terms, {}); },
+          [&](auto& in) { return plain::relative_attention(in[0], in[1], in[2], heads, terms, {}); },
+          {numbers({2, queries, width}, 0.1), numbers({2, keys, 2 * width}, 0.3),
+           numbers({has_masks ? 2 : 1, keys + length, width}, 0.6)},
+          params, type);
+}
+
+TEST_CASE("terms of clamped distances of a GPU equal the plain form, near and far", "[device]") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const int64_t length = GENERATE(1, 5, 70), reach = GENERATE(1, 3, 40);
+  INFO("length " << length << " reach " << reach);
+  compare([&](auto& in) { return device::add_by_distance(in[0], in[1]); },
+          [&](auto& in) { return plain::add_by_distance(in[0], in[1]); },
+          {numbers({2, 3, length, length}, 0.1), numbers({2, 3, length, 2 * reach + 1}, 0.2)}, {}, type);
+  compare([&](auto& in) { return device::sum_by_distance(in[0], reach); },
+          [&](auto& in) { return plain::sum_by_distance(in[0], reach); }, {numbers({2, 3, length, length}, 0.3)}, {},
+          type);
+}
+
+TEST_CASE("rows lose their padding on a GPU, and get it back", "[device]") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const auto rows = unpad_rows(at::arange(7).unsqueeze(0).lt(at::tensor(std::vector<int64_t>{4, 7, 0}).unsqueeze(1)));
+  const auto places = at::full({21}, -1, at::kLong).index_copy(0, rows->index, at::arange(11));
+  compare([&](auto& in) { return device::moved_rows(in[0].flatten(0, 1), rows->index, places).unsqueeze(0); },
+          [&](auto& in) { return rows->unpad(in[0]); }, {numbers({3, 7, 260}, 0.1)}, {}, type);
+  compare([&](auto& in) { return device::moved_rows(in[0].squeeze(0), places, rows->index).view({3, 7, 260}); },
+          [&](auto& in) { return rows->pad(in[0]); }, {numbers({1, 11, 260}, 0.1)}, {}, type);
 }
 
 TEST_CASE("gradients of rows that are taken several times are added, and those of distances", "[device]") {

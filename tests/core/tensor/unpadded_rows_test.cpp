@@ -23,7 +23,7 @@ template <class F>
 Tensor by_padded_rows(const Tensor& unpadded, const UnpaddedRows& rows, const AttentionContext& context, const F& f) {
   auto padded = context;
   padded.unpadded = nullptr;
-  padded.key_mask = rows.mask();
+  padded.key_mask = rows.mask;
   return rows.unpad(f(rows.pad(unpadded), padded));
 }
 
@@ -38,7 +38,7 @@ TEST_CASE("unpadded rows hold the real tokens, and come back with zeros at paddi
   const auto unpadded = rows->unpad(padded);
   CHECK(unpadded.equal(padded.masked_select(mask.unsqueeze(-1)).view({1, 69, 8})));
   CHECK(rows->pad(unpadded).equal(padded * mask.unsqueeze(-1)));
-  CHECK(rows->mask().equal(mask));
+  CHECK(rows->mask.equal(mask));
   const auto some = at::tensor({int64_t{2}, 2 * longest + 60, 3 * longest + 4});
   CHECK(rows->unpad(padded)
             .squeeze(0)

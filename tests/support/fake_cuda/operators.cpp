@@ -187,9 +187,12 @@ void on_processor(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   at::native::cpu_fallback(op, stack);
 }
 
-/// Operators of which LibTorch would else make several of others, where CUDA has a kernel.
+/// Operators of which LibTorch would else make several of others, where CUDA has a kernel; and products with a wider
+/// result, whose kernels a program looks for.
 void register_single_kernels(torch::Library& library) {
   std::vector<std::string> names{"native_layer_norm"};
+  for (const auto* product : {"mm", "bmm", "addmm", "baddbmm"})
+    for (const auto* overload : {".dtype", ".dtype_out"}) names.push_back(std::string(product) + overload);
   for (const auto& op : c10::Dispatcher::singleton().getAllOpNames()) {
     const bool is_foreach = op.name.starts_with("aten::_foreach_") && !op.overload_name.ends_with("out");
     if (!is_foreach) continue;
