@@ -3,9 +3,15 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-PACKAGES="build-essential cmake ninja-build pkg-config python3 python3-venv libsentencepiece-dev libyaml-cpp-dev libcli11-dev
+# The packages of a build by their names in Debian 12 and 13 and Ubuntu 22.04 and 24.04, in Fedora, and in Arch.
+DEBIAN="build-essential cmake ninja-build pkg-config python3 python3-venv libsentencepiece-dev libyaml-cpp-dev libcli11-dev
   libspdlog-dev nlohmann-json3-dev libxxhash-dev libutf8proc-dev libonig-dev libboost-math-dev liblbfgs-dev libeigen3-dev libcminpack-dev
   zlib1g-dev liblzma-dev libgoogle-perftools-dev catch2 ccache mold"
+FEDORA="gcc-c++ cmake ninja-build pkgconf-pkg-config python3 sentencepiece-devel yaml-cpp-devel cli11-devel spdlog-devel json-devel
+  xxhash-devel utf8proc-devel oniguruma-devel boost-devel liblbfgs-devel eigen3-devel cminpack-devel zlib-devel xz-devel gperftools-devel
+  catch-devel ccache mold"
+ARCH="base-devel cmake ninja pkgconf python sentencepiece yaml-cpp cli11 spdlog nlohmann-json xxhash libutf8proc oniguruma boost liblbfgs
+  eigen cminpack zlib xz gperftools catch2 ccache mold"
 TORCH_VERSION=2.13.0
 CLANG_FORMAT_VERSION=23.1.5
 ARROW_VERSION=26.0.1
@@ -82,20 +88,38 @@ logged() {
   "$@" 2>&1 | tee "$log" | progress "$what"
 }
 
-# install_packages NAME...: installs missing Debian packages.
+# manager: what installs packages here, or nothing.
+manager() { local name; for name in apt-get dnf pacman; do ! command -v $name >/dev/null || { echo $name; return; }; done; }
+
+# missing_packages NAME...: those that are not installed.
+missing_packages() {
+  local name
+  case $(manager) in
+    apt-get) for name in "$@"; do dpkg-query -W -f '${db:Status-Status}\n' "$name" 2>/dev/null | grep -qx installed || echo "$name"; done ;;
+    dnf) for name in "$@"; do rpm -q --whatprovides "$name" >/dev/null 2>&1 || echo "$name"; done ;;
+    pacman) pacman -T "$@" || true ;;
+  esac
+}
+
+# install_packages NAME...: installs those that are missing.
 install_packages() {
-  local missing=() root=()
-  for name in "$@"; do dpkg-query -W -f '${db:Status-Status}\n' "$name" 2>/dev/null | grep -qx installed || missing+=("$name"); done
+  local missing root=() install
+  mapfile -t missing < <(missing_packages "$@")
   [ ${#missing[@]} -eq 0 ] && return
-  command -v apt-get >/dev/null || die "missing packages, and no apt-get to install them: ${missing[*]}"
-  [ "$(id -u)" -eq 0 ] || { command -v sudo >/dev/null || die "neither root nor sudo; ask an administrator to run: apt-get install ${missing[*]}"; root=(sudo); }
+  case $(manager) in
+    apt-get) install=(apt-get install -y -qq) ;;
+    dnf) install=(dnf install -y -q) ;;
+    pacman) install=(pacman -S --needed --noconfirm) ;;
+  esac
+  install+=("${missing[@]}")
+  [ "$(id -u)" -eq 0 ] || { command -v sudo >/dev/null || die "packages are missing, and there is neither root nor sudo; ask an administrator to run: ${install[*]}; or install a wheel, which needs none of them (docs/installing.md)"; root=(sudo); }
   say "installing ${missing[*]}"
   # What was stopped in the midst of its packages is gone on with by dpkg alone.
-  apt_install() {
+  system_install() {
     local quietly=("${root[@]}" env DEBIAN_FRONTEND=noninteractive)
-    "${quietly[@]}" dpkg --configure -a && "${quietly[@]}" apt-get update -qq && "${quietly[@]}" apt-get install -y -qq "${missing[@]}"
+    [ "$(manager)" != apt-get ] || { "${quietly[@]}" dpkg --configure -a && "${quietly[@]}" apt-get update -qq; } && "${quietly[@]}" "${install[@]}"
   }
-  logged build/apt.log "installing packages" apt_install || die "apt-get failed; see build/apt.log, or install manually: ${missing[*]}"
+  logged build/packages.log "installing packages" system_install || die "${install[0]} failed; see build/packages.log, or install them by hand: ${missing[*]}"
 }
 
 # LibTorch: from CMAKE_PREFIX_PATH if set, else the CPU wheel of PyTorch, installed in the build folder.
@@ -185,6 +209,12 @@ build() {
 }
 
 mkdir -p build "$BUILD"
-command -v apt-get >/dev/null || for tool in cmake ninja g++ python3; do command -v $tool >/dev/null || die "$tool is missing, and there is no apt-get to install it; install: $PACKAGES"; done
-command -v apt-get >/dev/null && install_packages $PACKAGES
+case $(manager) in
+  apt-get) install_packages $DEBIAN ;;
+  dnf) install_packages $FEDORA ;;
+  pacman) install_packages $ARCH ;;
+  *)
+    missing=$(for tool in cmake ninja g++ pkg-config python3; do command -v $tool >/dev/null || printf ' %s' $tool; done)
+    [ -z "$missing" ] || die "missing:$missing, and there is no apt-get, dnf or pacman to install them; install what Debian calls" $DEBIAN ;;
+esac
 find_libtorch

@@ -1,6 +1,7 @@
 #!/bin/bash
 # build_log.sh: a build that fails says where its errors are, whether it has a terminal or not; one that lasts says how far it is while it goes on;
-# packages that were stopped half-way are gone on with.
+# packages that were stopped half-way are gone on with, those of other distributions are installed by their names, and who may not install them
+# gets one line for all.
 # The tools of the build are stand-ins.
 set -euo pipefail
 setup=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/setup.sh
@@ -73,3 +74,16 @@ for tool in dpkg apt-get; do stand_in $tool <<< "echo $tool \"\$@\" >> said"; do
 stand_in sudo <<< '"$@"'
 bash packages.sh 2> /dev/null
 printf '%s\n' 'dpkg --configure -a' 'apt-get update -qq' 'apt-get install -y -qq half none' | diff said - || fail "packages are installed in another way"
+for system in "dnf: dnf install -y -q half none" "pacman: pacman -S --needed --noconfirm half none"; do
+  rm said
+  stand_in rpm <<< 'case "$*" in *whole) ;; *) exit 1 ;; esac'
+  stand_in dnf <<< 'echo dnf "$@" >> said'
+  stand_in pacman <<< '[ "$1" != -T ] || { printf "%s\n" half none; exit 127; }; echo pacman "$@" >> said'
+  { sed '$d' build.sh; echo "manager() { echo ${system%%:*}; }; install_packages whole half none"; } > other.sh
+  bash other.sh 2> /dev/null
+  echo "${system#*: }" | diff said - || fail "packages of another distribution are installed in another way"
+done
+stand_in id <<< 'echo 1000'
+{ sed '$d' build.sh; echo 'command() { [ "$2" != sudo ] && builtin command "$@"; }; install_packages whole half none'; } > user.sh
+asked=$(bash user.sh 2>&1) && fail "packages are installed without root"
+case $asked in *"ask an administrator to run: apt-get install -y -qq half none; "*) ;; *) fail "no line for an administrator: $asked" ;; esac
