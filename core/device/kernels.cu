@@ -522,18 +522,18 @@ extern "C" __global__ void relative_queries(i64 rows, i64 width, const T* q, con
   store(r, of_distances + first, column, width);
 }
 
-/// added [sequences, heads, queries, stride], and which rows see no key, which may be null.
+/// added [sequences, heads, queries, stride], hidden beyond the keys, and which rows see no key, which may be null.
 extern "C" __global__ void relative_scores(Relative in, const T* products, i64 stride, T* added, bool* without_keys) {
   const i64 number = own_warp(), row = in.row(number), head = in.head(number);
   if (number >= in.rows * in.heads) return;
   const T* own = products + in.of_products(row, head) + in.first(row);
   const float same = in.by_segment(row, head, 0), other = in.by_segment(row, head, 1);
   bool sees = false;
-  for (i64 key = own_lane(); key < in.keys; key += lanes) {
+  for (i64 key = own_lane(); key < stride; key += lanes) {
     const i64 pair = row * in.keys + key;
-    const bool visible = !in.visible || in.visible[pair];
-    const float score = wide(own[key]) + (in.differ && in.differ[pair] ? other : same);
-    narrow(visible ? in.scale * score : in.hidden, added[number * stride + key]);
+    const bool visible = key < in.keys && (!in.visible || in.visible[pair]);
+    const float by_segment = visible && in.differ && in.differ[pair] ? other : same;
+    narrow(visible ? in.scale * (wide(own[key]) + by_segment) : in.hidden, added[number * stride + key]);
     sees |= visible;
   }
   const bool any = __ballot_sync(0xFFFFFFFFu, sees) != 0;
