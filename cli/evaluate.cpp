@@ -73,11 +73,13 @@ void add_predictions(CLI::App& verb, PredictionsCommand& c) {
           "beside every figure, that of a regression on the words of the training part")
       ->check(CLI::IsMember({"words"}));
   verb.add_flag("--skip-bad", c.skip_bad, skip_bad_help);
-  verb.add_option("--confusion", c.out, "write the confusion to this SVG file");
-  verb.add_option("--table", c.format, "form of the tables")
-      ->check(CLI::IsMember({"text", "markdown", "latex"}))
-      ->capture_default_str();
   verb.add_flag("--json", c.json, json_help);
+  add_group(verb, "Output", [&] {
+    verb.add_option("--confusion", c.out, "write the confusion to this SVG file");
+    verb.add_option("--table", c.format, "form of the tables")
+        ->check(CLI::IsMember({"text", "markdown", "latex"}))
+        ->capture_default_str();
+  });
   add_group(verb, "Spans and tags", [&] {
     auto* no_answer =
         verb.add_option("--no-answer", c.no_answer, "spans: JSON file of no-answer scores, as SQuAD 2.0 has");
@@ -167,18 +169,24 @@ void print_predictions(const PredictionsCommand& c) {
 /// The runs of a verb, and which of their checkpoints; of `is_all`, or all of a single run.
 void add_runs(CLI::App& verb, RunSelection& c, bool is_all = true) {
   verb.add_option("run", c.runs, "run directories, or step folders of them")->required();
-  add_checkpoint_option(verb, c.checkpoint);
-  if (is_all) verb.add_flag("--all-checkpoints", c.all_checkpoints, "evaluate every checkpoint of a single run");
   verb.add_flag("--json", c.json, json_help);
+  add_group(verb, "Checkpoints", [&] {
+    add_checkpoint_option(verb, c.checkpoint);
+    if (is_all) verb.add_flag("--all-checkpoints", c.all_checkpoints, "evaluate every checkpoint of a single run");
+  });
 }
 
-/// What is scored: of the runs' own tokens, or the files or the tokens that are named.
-void add_texts(CLI::App& verb, EvaluationRequest& c) {
+/// By which losses a run is scored, and on how much.
+void add_objectives(CLI::App& verb, EvaluationRequest& c) {
   verb.add_option("--set", c.set, "override a setting: evaluation.KEY=VALUE (repeatable)")->allow_extra_args(false);
   verb.add_option("--objective", c.objectives,
                   "objective to score by, as mlm:0.15 or clm (repeatable; default: the run's evaluation.objectives)")
       ->allow_extra_args(false);
   verb.add_option("--sequences", c.sequences, "sequences to score (default: the run's evaluation.sequences)");
+}
+
+/// What is scored in place of the runs' own tokens.
+void add_texts(CLI::App& verb, EvaluationRequest& c) {
   add_group(verb, "Texts", [&] {
     auto* text = verb.add_option("--text", c.text, "files to evaluate on, or - for standard input");
     verb.add_option("--target", c.target, "pairs: target files, aligned line by line with --text")->needs(text);
@@ -197,6 +205,7 @@ void add_texts(CLI::App& verb, EvaluationRequest& c) {
 
 void add_losses(CLI::App& verb, EvaluateCommand& c) {
   add_runs(verb, c);
+  add_objectives(verb, c);
   add_texts(verb, c);
   verb.add_option("--batch-size", c.batch_size, "sequences per batch")
       ->check(CLI::Range(1, 1 << 16))
@@ -207,6 +216,7 @@ void add_generation(CLI::App& verb, EvaluateCommand& c) {
   c.generate = true;
   add_runs(verb, c, /*is_all=*/false);
   add_texts(verb, c);
+  add_group(verb, "Losses", [&] { add_objectives(verb, c); });
   verb.add_flag("--generate")->group("");  // which the verb says
   add_search_options(verb, c.search, c.batch_size);
 }

@@ -238,23 +238,27 @@ bool has_option(const CLI::App& verb, const std::string& word) {
   return word.size() > 2 && word.starts_with("--") && verb.get_option_no_throw(word.substr(0, word.find('=')));
 }
 
-/// The verb of `verb` that has the most of these options, of several the first. Throws ConfigError for an option that
-/// is of another one.
+/// The verb of `verb` that has the most of these options, of several the first.
 const CLI::App& inner_verb(const CLI::App& verb, std::span<const std::string> words) {
   const CLI::App* meant = nullptr;
   std::ptrdiff_t most = -1;
-  const auto all = verb.get_subcommands(nullptr);
-  for (const auto* inner : all) {
+  for (const auto* inner : verb.get_subcommands(nullptr)) {
     const auto count = std::ranges::count_if(words, [&](const auto& word) { return has_option(*inner, word); });
     if (count > most) meant = inner;
     most = std::max(most, count);
   }
-  for (const auto& word : words)
-    for (const auto* inner : all)
-      require<ConfigError>(has_option(*meant, word) || !has_option(*inner, word), word, " is an option of `cloze ",
-                           verb.get_name(), " ", inner->get_name(), "`, and the others are of `cloze ", verb.get_name(),
-                           " ", meant->get_name(), "`; leave it out");
   return *meant;
+}
+
+/// Throws ConfigError for an option of another inner verb than the one that is meant.
+void refuse_others(const CLI::App& meant, std::span<const std::string> words, bool is_named) {
+  const auto outer = meant.get_parent()->get_name();
+  for (const auto& word : words)
+    for (const auto* inner : meant.get_parent()->get_subcommands(nullptr))
+      require<ConfigError>(has_option(meant, word) || !has_option(*inner, word), word, " is an option of `cloze ",
+                           outer, " ", inner->get_name(),
+                           is_named ? "`, and not of `cloze " : "`, and the others are of `cloze ", outer, " ",
+                           meant.get_name(), "`; leave it out");
 }
 
 /// Puts the verb of a verb that may be left out at its place: `evaluate RUN --suite NAME` is `evaluate suites RUN ...`.
@@ -266,14 +270,16 @@ void add_inner_verb(const CLI::App& app, std::vector<std::string>& words) {
   };
   const auto outer = std::ranges::find_if(words, is_word);
   for (const auto* verb : app.get_subcommands(nullptr)) {
-    if (outer == words.end() || verb->get_name() != *outer) continue;
-    const auto inner = verb->get_subcommands(nullptr);
+    if (outer == words.end() || verb->get_name() != *outer || verb->get_require_subcommand_min() > 0) continue;
+    const auto all = verb->get_subcommands(nullptr);
     const auto next = std::find_if_not(outer + 1, words.end(), is_of_every_verb);
     const bool asks_for_help = next == words.end() && std::any_of(outer + 1, next, is_help);
-    const bool is_there = next != words.end() && std::ranges::find(inner, *next, &CLI::App::get_name) != inner.end();
-    if (inner.empty() || verb->get_require_subcommand_min() > 0 || asks_for_help || is_there) return;
-    const auto name = inner_verb(*verb, {outer + 1, words.end()}).get_name();
-    words.insert(outer + 1, name);
+    if (all.empty() || asks_for_help) return;
+    const auto named = next == words.end() ? all.end() : std::ranges::find(all, *next, &CLI::App::get_name);
+    const std::span<const std::string> left(outer + 1, words.end());
+    const auto& meant = named == all.end() ? inner_verb(*verb, left) : **named;
+    refuse_others(meant, left, named != all.end());
+    if (named == all.end()) words.insert(outer + 1, meant.get_name());
     return;
   }
 }

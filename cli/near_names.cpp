@@ -191,7 +191,8 @@ std::string words_on_missing(const CLI::App& verb, const std::string& message, c
   const auto name = message.substr(0, message.find(' '));
   const auto* option = verb.get_option_no_throw(name);
   if (option != nullptr && option->get_positional()) return "no " + in_capitals(name) + " is given: " + form_of(verb);
-  return message + (word.empty() ? "" : "; did you mean '" + name + " " + word + "'?");
+  const bool is_near = !word.empty() && !is_run_path(word);
+  return message + (is_near ? "; did you mean '" + name + " " + word + "'?" : "");
 }
 
 /// Values that other programs have for an option, and the one that is meant.
