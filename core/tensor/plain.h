@@ -10,9 +10,9 @@ Tensor weight(const Param& param, at::ScalarType dtype);
 
 /// [B, T, H C] to [B, H, T, C].
 Tensor heads_of(const Tensor& x, int64_t heads);
-/// softmax(scores) over the last axis where `masked` (bool, may be undefined) is false; 0 where it is true, even if it
-/// is true everywhere.
-Tensor masked_softmax(const Tensor& scores, const Tensor& masked);
+/// softmax(scores) over the last axis where `visible` (bool, undefined: everywhere) is true; 0 where it is false, even
+/// if it is false everywhere.
+Tensor visible_softmax(const Tensor& scores, const Tensor& visible);
 
 /// Aligns position scores with their keys: by_distance [..., T, S + T] over the distances S, S - 1, ..., 1 - T becomes
 /// [..., T, S]; query t and key s have the element T - t + s. `keys` int64 [S]: 0, 1, 2, ... Source: Dai et al.

@@ -53,8 +53,10 @@ Tensor softmax(const Tensor& scores) { return is_recorded(scores) ? Softmax::app
 
 bool goes_by_scores(const Tensor& q, const Dropout& drop) { return drop.active || is_recorded(q); }
 
-Tensor masked_softmax(const Tensor& scores, const Tensor& masked) {
-  return masked.defined() ? softmax(scores.masked_fill(masked, -30000.0)).masked_fill(masked, 0.0) : softmax(scores);
+Tensor visible_softmax(const Tensor& scores, const Tensor& visible) {
+  if (!visible.defined()) return softmax(scores);
+  const auto hidden = visible.logical_not();
+  return softmax(scores.masked_fill(hidden, -30000.0)).masked_fill(hidden, 0.0);
 }
 
 namespace {
@@ -96,8 +98,7 @@ Tensor probabilities_of(const Heads& h, const AttentionContext& context) {
   auto scores = at::matmul(h.q, h.k.transpose(-1, -2));  // [B, H, T, S]
   if (const double scale = scale_of(h, context); scale != 1) scores = scores * scale;
   if (const auto bias = pair_bias(h, context); bias.defined()) scores = scores + bias;
-  const auto mask = attention_mask(h, context);
-  return masked_softmax(scores, mask.defined() ? mask.logical_not() : Tensor());
+  return visible_softmax(scores, attention_mask(h, context));
 }
 
 namespace {

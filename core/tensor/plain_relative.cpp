@@ -62,7 +62,7 @@ Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, in
     scores = scores +
              at::where(terms.segments_differ.unsqueeze(1), by_segment.narrow(-1, 1, 1), by_segment.narrow(-1, 0, 1));
   }
-  const auto p = masked_softmax(scores, terms.visible.defined() ? terms.visible.logical_not().unsqueeze(1) : Tensor());
+  const auto p = visible_softmax(scores, terms.visible.defined() ? terms.visible.unsqueeze(1) : Tensor());
   if (terms.probabilities) terms.probabilities->push_back(p.detach());
   return at::matmul(cloze::dropout(p, drop).to(type), v).transpose(1, 2).flatten(2);
 }

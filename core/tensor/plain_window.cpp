@@ -126,7 +126,7 @@ Tensor window_heads(const WindowHeads& part, const Tensor& real, const Attention
     mask = at::cat({globals.exists.expand_as(global_scores.select(1, 0).unsqueeze(1)), mask}, -1);
     scores = at::cat({global_scores, scores}, -1);
   }
-  auto probabilities = masked_softmax(scores, mask.logical_not());
+  auto probabilities = visible_softmax(scores, mask);
   if (drop.on())
     probabilities =
         probabilities *

@@ -81,7 +81,7 @@ std::shared_ptr<Attention> make_full_attention(const AttentionSizes& config, con
                                                PositionScheme& positions);
 
 using plain::heads_of;
-using plain::masked_softmax;
+using plain::visible_softmax;
 /// [B, H, T, C] to [B, T, H C].
 inline Tensor join_heads(const Tensor& mixed) { return mixed.transpose(1, 2).flatten(2); }
 

@@ -81,7 +81,7 @@ struct BigBirdAttentionLayer final : Attention {
                        Dropout drop, uint32_t site) {
     const double scale = 1 / std::sqrt(static_cast<double>(queries.size(-1)));
     const auto scores = (cloze::matmul(queries, keys.transpose(-1, -2)) * scale).to(accumulation_type(queries));
-    const auto probabilities = masked_softmax(scores, visible.logical_not());
+    const auto probabilities = visible_softmax(scores, visible);
     drop.site ^= site;
     return cloze::matmul(dropout(probabilities.contiguous(), drop).to(values.scalar_type()), values);
   }

@@ -50,15 +50,14 @@ struct FullAttentionLayer final : Attention {
     const auto [q, k, v] = split_heads(qkv->forward(x), heads);
     const auto scores = terms->added_to_scores(cloze::matmul(q, k.transpose(-1, -2)), q, k).to(accumulation_type(x)) /
                         std::sqrt(static_cast<double>(q.size(-1)));  // [B, H, T, T]
-    Tensor masked;
-    if (context.key_mask.defined()) masked = context.key_mask.logical_not().unsqueeze(1).unsqueeze(1);
+    Tensor visible;
+    if (context.key_mask.defined()) visible = context.key_mask.unsqueeze(1).unsqueeze(1);
     if (context.causal) {
       const auto positions = position_range(x);
-      const auto later =
-          positions.unsqueeze(0).gt(positions.unsqueeze(1));  // [T, T], true = the key is after the query
-      masked = masked.defined() ? masked.logical_or(later) : later;
+      const auto past = positions.unsqueeze(0).le(positions.unsqueeze(1));  // [T, T], true = not after the query
+      visible = visible.defined() ? visible.logical_and(past) : past;
     }
-    const auto probabilities = masked_softmax(scores, masked);
+    const auto probabilities = visible_softmax(scores, visible);
     if (context.probabilities) context.probabilities->push_back(probabilities);
     const auto taken = dropout(probabilities, drop).to(x.scalar_type());
     return join_heads(terms->added_to_values(cloze::matmul(taken, v), taken));

@@ -42,7 +42,7 @@ struct LinformerAttentionLayer final : Attention {
                v = biased(project(compress_value, parts[2]), 2);
     const auto scores = cloze::matmul(q, k.transpose(-1, -2)).to(accumulation_type(x)) /
                         std::sqrt(static_cast<double>(q.size(-1)));  // [B, H, T, k]
-    return join_heads(cloze::matmul(dropout(masked_softmax(scores, {}), drop).to(type), v));
+    return join_heads(cloze::matmul(dropout(visible_softmax(scores, {}), drop).to(type), v));
   }
 
   double multiply_adds(const RowSizes& row, bool) const override {

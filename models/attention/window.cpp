@@ -69,8 +69,8 @@ struct WindowAttentionLayer final : Attention {
     const auto kv = in.keys_and_values.chunk(2, -1);
     const auto scores = cloze::matmul(q, heads_of(kv[0], heads).transpose(-1, -2)).to(at::kFloat) /
                         std::sqrt(static_cast<double>(q.size(-1)));  // [B, H, G, T]
-    const auto masked = in.mask.defined() ? in.mask.logical_not().unsqueeze(1).unsqueeze(1) : Tensor();
-    const auto probabilities = dropout(masked_softmax(scores, masked).contiguous(), drop).to(in.x.scalar_type());
+    const auto visible = in.mask.defined() ? in.mask.unsqueeze(1).unsqueeze(1) : Tensor();
+    const auto probabilities = dropout(visible_softmax(scores, visible).contiguous(), drop).to(in.x.scalar_type());
     return join_heads(cloze::matmul(probabilities, heads_of(kv[1], heads)));
   }
 

@@ -16,18 +16,6 @@ constexpr int64_t cls_segment = 2, pad_segment = 3;  // as in the published code
 
 }  // namespace
 
-std::vector<uint8_t> PlmExample::blocked() const {
-  const size_t n = key_rank.size();
-  std::vector<uint8_t> rows(n * n);
-  const int32_t* keys = key_rank.data();
-  for (size_t i = 0; i < n; ++i) {
-    const int32_t query = query_rank[i];
-    uint8_t* row = rows.data() + i * n;
-    for (size_t j = 0; j < n; ++j) row[j] = query <= keys[j];
-  }
-  return rows;
-}
-
 std::vector<uint8_t> plm_spans(std::span<const uint8_t> word_starts, int64_t goal, const PlmRules& rules,
                                Stream& stream, std::vector<int64_t>* drawn) {
   require<ConfigError>(rules.max_ngram > 0 && rules.mask_alpha > 0 && rules.mask_beta > 0,
@@ -226,7 +214,7 @@ void mark_visible(const PlmExample& example, int64_t length, int64_t width, bool
   const int64_t from = width - length;
   for (int64_t i = 0; i < length; ++i)
     for (int64_t j = 0; j < length; ++j)
-      visible[(from + i) * width + from + j] = !example.blocked(static_cast<size_t>(i), static_cast<size_t>(j));
+      visible[(from + i) * width + from + j] = example.sees(static_cast<size_t>(i), static_cast<size_t>(j));
 }
 
 void mark_backward(const std::vector<PlmRow>& given, Batch& batch) {

@@ -31,10 +31,8 @@ struct PlmExample {
   std::vector<int32_t> query_rank, key_rank;  ///< [n]
   std::vector<int64_t> targets;  ///< positions, ascending; the label is the input token itself, inputs are unchanged
   std::vector<int64_t> drawn;    ///< length of each span as drawn, before truncation to the remaining goal
-  /// Token `query` may not attend to token `key`; a target may not attend to itself (except in the content stream).
-  bool blocked(size_t query, size_t key) const { return query_rank[query] <= key_rank[key]; }
-  /// The perm_mask [n * n], row = query.
-  std::vector<uint8_t> blocked() const;
+  /// Token `query` may attend to token `key`: a target not to itself, except in the content stream.
+  bool sees(size_t query, size_t key) const { return query_rank[query] > key_rank[key]; }
 };
 
 /// Flags [n] of the min(goal, n) tokens chosen for prediction: spans within contexts, starting at word starts, until

@@ -36,7 +36,7 @@ Batch some_batch(int64_t rows, int64_t length, uint64_t seed) {
     plm(functional, starts, rules, stream, example);
     for (int64_t i = 0; i < length; ++i)
       for (int64_t j = 0; j < length; ++j)
-        batch.visible[b][i][j] = !example.blocked(static_cast<size_t>(i), static_cast<size_t>(j));
+        batch.visible[b][i][j] = example.sees(static_cast<size_t>(i), static_cast<size_t>(j));
     for (size_t n = 0; n < example.targets.size(); ++n) {
       batch.target_positions[b][static_cast<int64_t>(n)] = example.targets[n];
       positions.push_back(7 * b + static_cast<int64_t>(n));
@@ -149,8 +149,8 @@ TEST_CASE("no target's own token leaks into its query in any layer; with Hugging
     PlmExample example;
     local_permutation(masked, functional, item % 3 == 0 ? 5 : 16, stream, example);
     REQUIRE(example.targets.size() == 5);
-    own += leaks(16, example.targets, [&](size_t i, size_t j) { return example.blocked(i, j); }) > 0;
-    // blocked(i, j) = rank[i] <= rank[j] and j is predicted; all but plain tokens have ranks.
+    own += leaks(16, example.targets, [&](size_t i, size_t j) { return !example.sees(i, j); }) > 0;
+    // not sees(i, j) = rank[i] <= rank[j] and j is predicted; all but plain tokens have ranks.
     std::vector<int64_t> rank(16);
     std::iota(rank.begin(), rank.end(), 0);
     for (size_t i = 0; i < 16; ++i) std::swap(rank[i], rank[i + stream.below(16 - i)]);
@@ -176,17 +176,14 @@ TEST_CASE("nothing leaks in both parts together, and the first does not attend t
     REQUIRE(example.query_rank.size() == n);
     REQUIRE(std::is_sorted(example.targets.begin(), example.targets.end()));
     for (const auto t : example.targets) REQUIRE(!functional[static_cast<size_t>(t)]);
-    REQUIRE(leaks(n, example.targets, [&](size_t i, size_t j) { return example.blocked(i, j); }) == 0);
-    const auto rows = example.blocked();
+    REQUIRE(leaks(n, example.targets, [&](size_t i, size_t j) { return !example.sees(i, j); }) == 0);
     for (size_t i = 0; i < n; ++i)
-      for (size_t j = 0; j < n; ++j) {
-        REQUIRE(rows[i * n + j] == example.blocked(i, j));
-        if ((i < split) != (j < split)) REQUIRE(example.blocked(i, j) == (i < split));
-      }
+      for (size_t j = 0; j < n; ++j)
+        if ((i < split) != (j < split)) REQUIRE(example.sees(i, j) == (i >= split));
   }
 }
 
-TEST_CASE("the mask is blocked(i, j) = self_rank[i] <= rank[j] and j not plain", "[objectives][plm]") {
+TEST_CASE("a token does not see another where self_rank[i] <= rank[j] and j is not plain", "[objectives][plm]") {
   for (uint64_t item = 0; item < 100; ++item) {
     auto stream = stream_of(item);
     Flags masked, functional;
@@ -204,8 +201,7 @@ TEST_CASE("the mask is blocked(i, j) = self_rank[i] <= rank[j] and j not plain",
       const bool target = masked[i] && !functional[i], plain = !masked[i] && !functional[i];
       if (target) targets.push_back(static_cast<int64_t>(i));
       const int64_t self = plain ? 0 : target ? rank[i] : rank[i] + 1;
-      for (size_t j = 0; j < 16; ++j)
-        REQUIRE(example.blocked(i, j) == (self <= rank[j] && (masked[j] || functional[j])));
+      for (size_t j = 0; j < 16; ++j) REQUIRE(example.sees(i, j) != (self <= rank[j] && (masked[j] || functional[j])));
     }
     REQUIRE(example.targets == targets);
   }
@@ -220,7 +216,7 @@ TEST_CASE("targets have one random order, and chunks follow each other", "[objec
     std::vector<int> visible;
     for (size_t i = 0; i < 8; ++i) {
       int others = 0;
-      for (size_t j = 0; j < 8; ++j) others += !example.blocked(i, j);
+      for (size_t j = 0; j < 8; ++j) others += example.sees(i, j);
       visible.push_back(others);
       if (others == 0) ++first[static_cast<int64_t>(i)];
     }
@@ -241,7 +237,7 @@ TEST_CASE("in the two halves of 512 tokens 43 and 42 are predicted", "[objective
   CHECK(example.targets.size() == 85);
   plm(Flags{}, Flags{}, {}, stream, example);
   CHECK(example.targets.empty());
-  CHECK(example.blocked().empty());
+  CHECK(example.key_rank.empty());
 }
 
 TEST_CASE("permutation language modelling accepts every length and any flags", "[objectives][plm]") {

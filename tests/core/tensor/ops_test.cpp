@@ -557,7 +557,7 @@ TEST_CASE("the gradient of a softmax of bf16 scores is rounded once", "[kernels]
   const int64_t keys = 700;
   const auto scores = numbers({6, keys}, 0.1, 3).to(at::kBFloat16).set_requires_grad(true);
   const auto probe = (numbers({6, keys}, 0.2) + 1).to(at::kBFloat16);
-  const auto p = plain::masked_softmax(scores, {});
+  const auto p = plain::visible_softmax(scores, {});
   p.backward(probe);
   const auto wide = p.detach().to(at::kDouble), dy = probe.to(at::kDouble);
   const auto wanted = wide * (dy - (wide * dy).sum(-1, /*keepdim=*/true));
