@@ -25,7 +25,7 @@ void check_templates(const TaskDataConfig& data, Limits& limits) {
   for (const auto& [key, text] : {std::pair("data.text", &data.text), std::pair("data.second", &data.second),
                                   std::pair("data.id", &data.id), std::pair("data.group", &data.group)}) {
     try {
-      parse_template(*text, key);
+      columns_in(*text, key);
     } catch (const ConfigError& error) {
       limits.forbid(true, error.what());
     }
@@ -193,21 +193,11 @@ std::string find_task_data(const std::string& name, const std::string& task_file
                     "); nothing is downloaded: put it there, or name its folder with CLOZE_TASKS");
 }
 
-TextTemplate parse_template(const std::string& text, const std::string& key) {
+TextTemplate columns_in(const std::string& text, const std::string& key) {
   if (text.find_first_of("{}") == std::string::npos) return {{"", ""}, {text}};
-  TextTemplate parsed;
-  for (size_t at = 0; at < text.size();) {
-    const auto begin = text.find_first_of("{}", at);
-    parsed.between.back() += text.substr(at, begin - at);
-    if (begin == std::string::npos) break;
-    const auto end = text.find_first_of("{}", begin + 1);
-    const bool is_column = text[begin] == '{' && end != std::string::npos && text[end] == '}' && end > begin + 1;
-    require<ConfigError>(is_column, "'", key, "' is '", shortened(text),
-                         "', whose braces hold no column; write each as {COLUMN}");
-    parsed.columns.push_back(text.substr(begin + 1, end - begin - 1));
-    parsed.between.emplace_back();
-    at = end + 1;
-  }
+  auto parsed = parse_template(text, "'" + key + "': the pattern");
+  require<ConfigError>(!parsed.fields.empty(), "'", key, "' is '", shortened(text),
+                       "', which has no column; write one as {COLUMN}");
   return parsed;
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/config/config.h"
+#include "core/text_template.h"
 #include "tasks/item.h"
 #include "tasks/kinds/kind.h"
 #include "tasks/tag_scheme.h"
@@ -181,16 +182,8 @@ TaskLabels given_labels(const TaskConfig& config);
 /// device.
 std::string find_task_data(const std::string& name, const std::string& task_file);
 
-/// A text between and around the columns that it joins.
-struct TextTemplate {
-  std::vector<std::string> between{""};  ///< before the first column, between columns, after the last one
-  std::vector<std::string> columns{};
-  /// A column as it is.
-  bool is_column() const { return columns.size() == 1 && between[0].empty() && between[1].empty(); }
-};
-
-/// Reads a template, or the name of a column, which has no braces; `key` has it. Throws ConfigError for braces that do
-/// not pair, and for a template without a column.
-TextTemplate parse_template(const std::string& text, const std::string& key);
+/// The columns of a template, or the column of that name, which has no braces; `key` has it. Throws ConfigError for a
+/// template that has none.
+TextTemplate columns_in(const std::string& text, const std::string& key);
 
 }  // namespace cloze

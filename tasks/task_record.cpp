@@ -89,9 +89,9 @@ size_t TaskRecord::column(const std::string& name, bool is_optional) {
 TaskRecord::ColumnText TaskRecord::columns_of(const std::string& text, const char* key) {
   ColumnText column_text;
   if (text.empty()) return column_text;
-  const auto parsed = parse_template(text, key);
+  const auto parsed = columns_in(text, key);
   column_text.between = parsed.between;
-  for (const auto& name : parsed.columns) column_text.columns.push_back(column(name));
+  for (const auto& name : parsed.fields) column_text.columns.push_back(column(name));
   return column_text;
 }
 

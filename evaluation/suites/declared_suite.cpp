@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "core/config/config.h"
 #include "core/json.h"
+#include "core/text_template.h"
 #include "data/reading/text_lines.h"
 #include "evaluation/suites/ranking_forms.h"
 #include "inference/scoring/passage_lines.h"
@@ -15,32 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The fields of a pattern and the texts around them, of which there is one more.
-struct PatternParts {
-  std::vector<std::string> fields{}, texts{""};
-};
-
-/// Throws ConfigError for a brace without its other half.
-PatternParts parts_of_pattern(const std::string& pattern, const std::string& file) {
-  PatternParts parts;
-  for (size_t at = 0; at < pattern.size(); ++at) {
-    const bool is_double = at + 1 < pattern.size() && pattern[at + 1] == pattern[at];
-    const bool is_brace = pattern[at] == '{' || pattern[at] == '}';
-    if (!is_brace || is_double) {
-      parts.texts.back() += pattern[at];
-      at += is_brace ? 1 : 0;
-      continue;
-    }
-    const auto end = pattern.find('}', at);
-    require<ConfigError>(pattern[at] == '{' && end != std::string::npos && end > at + 1, file, ": the pattern '",
-                         pattern, "' has a brace without a field; write {FIELD}, or {{ for the brace itself");
-    parts.fields.push_back(pattern.substr(at + 1, end - at - 1));
-    parts.texts.emplace_back();
-    at = end;
-  }
-  return parts;
-}
-
 /// A field as it stands in a text.
 std::string field_text(const SuiteLine& line, const std::string& field) {
   const auto& value = line.at(field.c_str());
@@ -50,11 +26,11 @@ std::string field_text(const SuiteLine& line, const std::string& field) {
   return json_text(value);
 }
 
-std::string filled_pattern(const SuiteLine& line, const PatternParts& parts) {
+std::string filled_pattern(const SuiteLine& line, const TextTemplate& parts) {
   constexpr size_t most_bytes = 16 << 20;
-  auto text = parts.texts[0];
+  auto text = parts.between[0];
   for (size_t i = 0; i < parts.fields.size(); ++i) {
-    text += field_text(line, parts.fields[i]) + parts.texts[i + 1];
+    text += field_text(line, parts.fields[i]) + parts.between[i + 1];
     require<DataError>(text.size() <= most_bytes, line.where, ": a pattern of ", parts.fields.size(),
                        " fields makes a text of more than ", most_bytes >> 20, " MiB; name fewer fields");
   }
@@ -62,11 +38,10 @@ std::string filled_pattern(const SuiteLine& line, const PatternParts& parts) {
 }
 
 /// The texts of patterns; one that is a field alone, which holds a list, gives all of its texts.
-std::vector<std::string> filled_patterns(const SuiteLine& line, const std::vector<PatternParts>& patterns) {
+std::vector<std::string> filled_patterns(const SuiteLine& line, const std::vector<TextTemplate>& patterns) {
   std::vector<std::string> texts;
   for (const auto& parts : patterns) {
-    const bool is_field = parts.fields.size() == 1 && parts.texts[0].empty() && parts.texts[1].empty();
-    if (!is_field || !line.at(parts.fields[0].c_str()).is_array()) {
+    if (!parts.is_field() || !line.at(parts.fields[0].c_str()).is_array()) {
       texts.push_back(filled_pattern(line, parts));
       continue;
     }
@@ -79,8 +54,8 @@ std::vector<std::string> filled_patterns(const SuiteLine& line, const std::vecto
 /// A declaration whose patterns are parsed.
 struct DeclaredForm {
   DeclaredSuite suite;
-  std::vector<PatternParts> passages{}, context{};
-  PatternParts paradigm{}, phenomenon{};
+  std::vector<TextTemplate> passages{}, context{};
+  TextTemplate paradigm{}, phenomenon{};
   bool has_number = false;  ///< `right` is one
 };
 
@@ -146,10 +121,11 @@ DeclaredForm read_declaration(const std::string& file) {
   require<ConfigError>(!c.items.empty(), file, ": has no `items`; name the file of JSON lines that has them");
   require<ConfigError>(!c.passages.empty(), file,
                        ": has no `passages`; write their patterns, such as [\"{good}\", \"{bad}\"]");
-  for (const auto& pattern : c.passages) form.passages.push_back(parts_of_pattern(pattern, file));
-  for (const auto& pattern : c.context) form.context.push_back(parts_of_pattern(pattern, file));
-  form.paradigm = parts_of_pattern(c.paradigm, file);
-  form.phenomenon = parts_of_pattern(c.phenomenon, file);
+  const auto parsed = [&](const std::string& pattern) { return parse_template(pattern, file + ": the pattern"); };
+  std::ranges::transform(c.passages, std::back_inserter(form.passages), parsed);
+  std::ranges::transform(c.context, std::back_inserter(form.context), parsed);
+  form.paradigm = parsed(c.paradigm);
+  form.phenomenon = parsed(c.phenomenon);
   form.has_number = c.right.size() < 10 && !c.right.empty() && c.right.find_first_not_of("0123456789") == c.right.npos;
   require<ConfigError>(!form.has_number || c.metric == DeclaredMetric::accuracy, file, ": `right` is ", c.right,
                        ", and the metric spearman needs the field with the fraction of people who prefer the first "
