@@ -15,10 +15,7 @@ constexpr int64_t head_width = 6, heads = 3, width = heads * head_width;
 
 AttentionSizes sizes(const std::function<void(AttentionSizes&)>& change) {
   AttentionSizes c;
-  c.hidden_size = 20;
-  c.num_attention_heads = heads;
-  c.d_kv = head_width;
-  c.max_position_embeddings = 48;
+  c.hidden_size = 20, c.num_attention_heads = heads, c.d_kv = head_width, c.max_position_embeddings = 48;
   change(c);
   return c;
 }

@@ -15,11 +15,7 @@ namespace {
 
 template <class Config>
 Config small(Config c) {
-  c.vocab_size = 23;
-  c.hidden_size = 12;
-  c.num_attention_heads = 3;
-  c.intermediate_size = 20;
-  c.num_hidden_layers = 2;
+  c.vocab_size = 23, c.hidden_size = 12, c.num_attention_heads = 3, c.intermediate_size = 20, c.num_hidden_layers = 2,
   c.max_position_embeddings = 16;
   c.layer_norm_eps = 1e-6;
   if constexpr (std::derived_from<Config, EncoderDecoderConfig>) c.num_decoder_layers = 3;

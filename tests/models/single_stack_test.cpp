@@ -8,11 +8,7 @@ namespace {
 
 BertConfig small() {
   BertConfig c;
-  c.vocab_size = 23;
-  c.hidden_size = 12;
-  c.num_hidden_layers = 2;
-  c.num_attention_heads = 3;
-  c.intermediate_size = 20;
+  c.vocab_size = 23, c.hidden_size = 12, c.num_hidden_layers = 2, c.num_attention_heads = 3, c.intermediate_size = 20,
   c.max_position_embeddings = 16;
   return c;
 }

@@ -494,9 +494,7 @@ TEST_CASE("ALBERT's layers share all, attention, feed-forward or no weights with
   const auto shape = [](const std::string& share, int64_t layers, int64_t groups, int64_t inner) {
     auto config = small<AlbertConfig>();
     config.share = choice_of<Sharing>(share);
-    config.num_hidden_layers = layers;
-    config.num_hidden_groups = groups;
-    config.inner_group_num = inner;
+    config.num_hidden_layers = layers, config.num_hidden_groups = groups, config.inner_group_num = inner;
     int64_t attention = 0, feed = 0;
     for (const auto& [name, param] : collect_params(*make_backbone(config, {}))) {
       attention += name.find("attention.qkv.weight") != std::string::npos;

@@ -14,12 +14,8 @@ constexpr int64_t rows = 2, length = 16, target_length = 9, vocabulary = 31;
 template <class Config>
 Config small(const std::function<void(Config&)>& change = [](Config&) {}) {
   Config c;
-  c.vocab_size = vocabulary;
-  c.hidden_size = 18;
-  c.num_hidden_layers = 2;
-  c.num_attention_heads = 3;
-  c.intermediate_size = 22;
-  c.max_position_embeddings = 20;
+  c.vocab_size = vocabulary, c.hidden_size = 18, c.num_hidden_layers = 2, c.num_attention_heads = 3,
+  c.intermediate_size = 22, c.max_position_embeddings = 20;
   if (c.embedding_size > 0) c.embedding_size = 8;
   if (c.positions_after_padding) c.pad_token_id = 0;
   change(c);

@@ -15,6 +15,7 @@
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
+#include "tests/support/small.h"
 
 using namespace cloze;
 
@@ -75,14 +76,8 @@ std::vector<HybridRow> read(const Collator& collator, uint64_t first, int64_t co
 
 template <class Config = Gpt2Config>
 Config small_decoder() {
-  Config model;
+  auto model = small<Config>();
   model.architecture = Architecture::decoder;
-  model.vocab_size = 23;
-  model.hidden_size = 12;
-  model.num_hidden_layers = 2;
-  model.num_attention_heads = 2;
-  model.intermediate_size = 16;
-  model.max_position_embeddings = 16;
   model.hidden_dropout_prob = model.attention_probs_dropout_prob = 0;
   return model;
 }

@@ -2,6 +2,7 @@
 #include "objectives/network.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
+#include "tests/support/small.h"
 
 using namespace cloze;
 
@@ -21,13 +22,7 @@ Batch masked_batch_of_six() {
 
 TEST_CASE("losses and gradients with read_positions equal those with the hidden states of all positions",
           "[objectives][network]") {
-  BertConfig model;
-  model.vocab_size = 23;
-  model.hidden_size = 12;
-  model.num_hidden_layers = 2;
-  model.num_attention_heads = 2;
-  model.intermediate_size = 16;
-  model.max_position_embeddings = 16;
+  auto model = small();
   model.hidden_dropout_prob = model.attention_probs_dropout_prob = 0;
   const auto batch = masked_batch_of_six();
   for (const Objectives& objectives :

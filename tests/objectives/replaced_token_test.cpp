@@ -2,21 +2,16 @@
 #include "objectives/network.h"
 #include "objectives/rtd/rtd.h"
 #include "tests/support/catch.h"
+#include "tests/support/small.h"
 
 using namespace cloze;
 
 namespace {
 
-ElectraConfig small() {
-  ElectraConfig c;
-  c.vocab_size = 31;
-  c.embedding_size = 10;
-  c.hidden_size = 16;
-  c.num_hidden_layers = 1;
-  c.num_attention_heads = 4;
-  c.intermediate_size = 20;
-  c.max_position_embeddings = 16;
-  c.hidden_dropout_prob = c.attention_probs_dropout_prob = 0;
+ElectraConfig small_electra() {
+  auto c = small<ElectraConfig>();
+  c.vocab_size = 31, c.embedding_size = 10, c.hidden_size = 16, c.num_hidden_layers = 1, c.num_attention_heads = 4;
+  c.max_position_embeddings = 16, c.hidden_dropout_prob = c.attention_probs_dropout_prob = 0;
   return c;
 }
 
@@ -45,8 +40,8 @@ RtdConfig changed(const F& change) {
   return config;
 }
 
-std::shared_ptr<Network> make(const RtdConfig& config) {
-  auto network = std::make_shared<Network>(ModelConfig(small()), Objectives{config});
+std::shared_ptr<Network> rtd_network(const RtdConfig& config) {
+  auto network = std::make_shared<Network>(ModelConfig(small_electra()), Objectives{config});
   initialize(collect_params(*network), 0.3, false, Rng(2));
   return network;
 }
@@ -55,7 +50,7 @@ std::shared_ptr<Network> make(const RtdConfig& config) {
 
 TEST_CASE("masked positions are filled, and replaced tokens are marked", "[objectives][rtd]") {
   const auto source = GENERATE(ReplaceBy::generator, ReplaceBy::uniform);
-  const auto network = make(changed([&](RtdConfig& c) { c.replace_by = source; }));
+  const auto network = rtd_network(changed([&](RtdConfig& c) { c.replace_by = source; }));
   const auto c = electra_batch();
   int64_t right = 0, filled = 0;
   for (uint64_t key = 0; key < 40; ++key) {
@@ -73,7 +68,7 @@ TEST_CASE("masked positions are filled, and replaced tokens are marked", "[objec
 }
 
 TEST_CASE("the same key gives the same samples, another key different ones", "[objectives][rtd]") {
-  const auto network = make({});
+  const auto network = rtd_network({});
   const auto filled = [&](uint64_t key) {
     Batch batch = electra_batch().masked;
     network->objectives[0]->rewrite(batch, key);
@@ -85,7 +80,7 @@ TEST_CASE("the same key gives the same samples, another key different ones", "[o
 
 TEST_CASE("the loss of replaced token detection is its formula over real tokens, and gives the generator no gradient",
           "[objectives][rtd]") {
-  const auto network = make({});
+  const auto network = rtd_network({});
   FlatParameters flat(collect_params(*network), at::kCPU);
   const auto parts = network->losses(electra_batch().masked, 7);
   REQUIRE(parts.size() == 2);
@@ -110,8 +105,8 @@ TEST_CASE("the loss of replaced token detection is its formula over real tokens,
 }
 
 TEST_CASE("the loss over masked positions is that of the tokens that were filled", "[objectives][rtd]") {
-  const auto all = make({});
-  const auto network = make(changed([](RtdConfig& c) { c.positions = DiscriminatorPositions::masked; }));
+  const auto all = rtd_network({});
+  const auto network = rtd_network(changed([](RtdConfig& c) { c.positions = DiscriminatorPositions::masked; }));
   const auto parts = network->losses(electra_batch().masked, 7);
   REQUIRE(parts.size() == 2);
   CHECK(parts[1].count == 6);
@@ -137,7 +132,7 @@ TEST_CASE("the loss over masked positions is that of the tokens that were filled
 TEST_CASE("generator and discriminator share the whole embedding, its tables, or nothing", "[objectives][rtd]") {
   const auto count = [](EmbeddingTie tie) {
     int64_t n = 0;
-    for (const auto& p : collect_params(*make(changed([&](RtdConfig& c) { c.tie = tie; }))))
+    for (const auto& p : collect_params(*rtd_network(changed([&](RtdConfig& c) { c.tie = tie; }))))
       n += p.name.find("embeddings") != std::string::npos ? p.param.value().numel() : 0;
     return n;
   };

@@ -53,12 +53,8 @@ TEST_CASE("spans at the first and the last position of a text have no targets, a
 TEST_CASE("the span boundary loss is the paper's formula, and has the published number of parameters",
           "[objectives][sbo]") {
   BertConfig model;
-  model.vocab_size = 23;
-  model.hidden_size = 12;
-  model.num_hidden_layers = 1;
-  model.num_attention_heads = 2;
-  model.intermediate_size = 16;
-  model.max_position_embeddings = 16;
+  model.vocab_size = 23, model.hidden_size = 12, model.num_hidden_layers = 1, model.num_attention_heads = 2,
+  model.intermediate_size = 16, model.max_position_embeddings = 16;
   SboConfig sbo;
   sbo.max_pair_targets = 3;
   sbo.position_embedding_size = 5;

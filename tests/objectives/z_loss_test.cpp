@@ -4,19 +4,14 @@
 #include "objectives/rtd/rtd.h"
 #include "objectives/sbo/sbo.h"
 #include "tests/support/catch.h"
+#include "tests/support/small.h"
 
 using namespace cloze;
 
 namespace {
 
 BertConfig tiny_bert() {
-  BertConfig model;
-  model.vocab_size = 23;
-  model.hidden_size = 12;
-  model.num_hidden_layers = 1;
-  model.num_attention_heads = 2;
-  model.intermediate_size = 16;
-  model.max_position_embeddings = 16;
+  auto model = small();
   model.hidden_dropout_prob = model.attention_probs_dropout_prob = 0;
   return model;
 }
