@@ -55,10 +55,7 @@ std::map<std::string, Tensor> initial_weights(const ModelConfig& model, const Ob
 template <class Config>
 Config of_width(int64_t width) {
   Config c;
-  c.vocab_size = 500;
-  c.hidden_size = width;
-  c.num_hidden_layers = 1;
-  c.num_attention_heads = 4;
+  c.vocab_size = 500, c.hidden_size = width, c.num_hidden_layers = 1, c.num_attention_heads = 4;
   c.intermediate_size = 4 * width;
   c.max_position_embeddings = 128;
   return c;

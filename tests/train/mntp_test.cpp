@@ -20,12 +20,8 @@ namespace {
 RunConfig hybrid_run(const TempDir& dir, int64_t steps) {
   auto config = tiny_run(dir, steps);
   Gpt2Config model;
-  model.hidden_size = 32;
-  model.num_hidden_layers = 2;
-  model.num_attention_heads = 2;
-  model.intermediate_size = 64;
-  model.max_position_embeddings = 40;
-  model.hidden_dropout_prob = model.attention_probs_dropout_prob = 0;
+  model.hidden_size = 32, model.num_hidden_layers = 2, model.num_attention_heads = 2, model.intermediate_size = 64,
+  model.max_position_embeddings = 40, model.hidden_dropout_prob = model.attention_probs_dropout_prob = 0;
   MntpConfig mntp;
   mntp.causal_share = 0.25;
   config.model = model;

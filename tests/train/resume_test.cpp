@@ -24,10 +24,7 @@ TEST_CASE("decoders learn the language, and resume to the same bits", "[train][l
   marked.sentinels = 40;
   prepare(marked);
   const auto small = [](auto model) {
-    model.hidden_size = 32;
-    model.num_hidden_layers = 1;
-    model.num_attention_heads = 2;
-    model.intermediate_size = 64;
+    model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64,
     model.max_position_embeddings = 40;
     model.hidden_dropout_prob = model.activation_dropout = 0;
     model.attention_probs_dropout_prob = 0;
@@ -178,7 +175,7 @@ TEST_CASE("SIGTERM and SIGHUP save a checkpoint and exit with 130, and the run c
   signal(SIGHUP, SIG_DFL);  // the tests may be run by nohup
   const int sent = GENERATE(SIGTERM, SIGHUP);
   const auto child = train_in_child({.run = dir / "run"});
-  for (int wait = 0; wait < 4000 && metrics(dir / "run").size() < 5; ++wait) usleep(5000);
+  CHECK(wait_until([&] { return metrics(dir / "run").size() >= 5; }));
   kill(child, sent);
   CHECK(wait_for(child) == 130);
   CHECK_FALSE(find_checkpoint(dir / "run").empty());
@@ -195,8 +192,7 @@ TEST_CASE("a signal to a run that cannot save its checkpoint ends it with 1, as 
   setrlimit(RLIMIT_FSIZE, &full);
   const auto child = train_in_child({.run = dir / "run"});
   setrlimit(RLIMIT_FSIZE, &before);
-  for (int wait = 0; wait < 4000 && metrics(dir / "run").empty(); ++wait) usleep(5000);
-  REQUIRE_FALSE(metrics(dir / "run").empty());
+  CHECK(wait_until([&] { return !metrics(dir / "run").empty(); }));
   kill(child, SIGTERM);
   CHECK(wait_for(child) == 1);
   CHECK(find_checkpoint(dir / "run").empty());
@@ -213,15 +209,7 @@ TEST_CASE("a run that gets a signal while it is loading stops, and begins when i
     const auto child = train_in_child({.run = dir / "run"});
     usleep(static_cast<useconds_t>(1000 * milliseconds));
     kill(child, SIGTERM);
-    int status = 0;
-    pid_t ended = 0;
-    for (int wait = 0; wait < 1200 && (ended = waitpid(child, &status, WNOHANG)) == 0; ++wait) usleep(50'000);
-    CHECK(ended == child);
-    if (ended == 0) {
-      kill(child, SIGKILL);
-      waitpid(child, &status, 0);
-    }
-    const int code = exit_code_of(status);  // 143 = 128 + SIGTERM: before there was work to save
+    const int code = wait_for(child);  // 143 = 128 + SIGTERM: before there was work to save
     CHECK((code == 130 || code == 143));
   }
   config.train.budget.steps = 2;
@@ -422,7 +410,7 @@ TEST_CASE(
           nullptr);
     _exit(127);
   }
-  for (int wait = 0; wait < 4000 && metrics(dir / "b").size() < 20; ++wait) usleep(2000);
+  CHECK(wait_until([&] { return metrics(dir / "b").size() >= 20; }));
   fs::resize_file(tokens, 0);
   CHECK(wait_for(child) == 1);
   CHECK_THAT(read_file(errors),

@@ -90,10 +90,7 @@ TEST_CASE("segment pairs and the chunks of permuted rows belong to the order, no
   CHECK(at::equal(original(first_batch(config)), original(pairs)));
   CHECK(at::equal(first_batch(config).pair_label, pairs.pair_label));
   XlnetConfig xlnet;
-  xlnet.hidden_size = 32;
-  xlnet.num_hidden_layers = 1;
-  xlnet.num_attention_heads = 2;
-  xlnet.intermediate_size = 64;
+  xlnet.hidden_size = 32, xlnet.num_hidden_layers = 1, xlnet.num_attention_heads = 2, xlnet.intermediate_size = 64;
   config.model = xlnet;
   config.objectives = {default_objective<PlmConfig>()};
   config.data.packing = RowPacking::segment_pair;

@@ -156,7 +156,7 @@ TEST_CASE("a signal ends the answers to a suite, and the resumed run gives them 
     const auto rows = metrics(dir / "b");
     return std::any_of(rows.begin(), rows.end(), [](const json& row) { return row.contains("held_out"); });
   };
-  for (int wait = 0; wait < 8000 && !evaluates(); ++wait) usleep(1000);
+  CHECK(wait_until(evaluates));
   kill(stopped, SIGTERM);
   REQUIRE(wait_for(stopped) == 130);
   const auto state = load_state(find_checkpoint(dir / "b"), nullptr);

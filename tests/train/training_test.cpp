@@ -48,10 +48,7 @@ TEST_CASE("every family learns the language with its own objectives", "[train][l
   TempDir dir;
   const auto base = tiny_run(dir, 1500);
   const auto small = [](auto model) {
-    model.hidden_size = 32;
-    model.num_hidden_layers = 1;
-    model.num_attention_heads = 2;
-    model.intermediate_size = 64;
+    model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64,
     model.max_position_embeddings = 40;
     model.embedding_size = model.embedding_size > 0 ? 24 : 0;
     return model;
@@ -261,11 +258,8 @@ TEST_CASE("invalid runs are rejected with a clear message", "[train]") {
                     Catch::Contains("model.vocab_size is 7, the tokenizer of") &&
                         Catch::Contains("has 21 tokens; raise it, or leave it out"));
   RobertaConfig roberta;  // positions start after the padding id: with padding last in the vocabulary too few remain
-  roberta.hidden_size = 32;
-  roberta.num_hidden_layers = 1;
-  roberta.num_attention_heads = 2;
-  roberta.intermediate_size = 64;
-  roberta.max_position_embeddings = 34;
+  roberta.hidden_size = 32, roberta.num_hidden_layers = 1, roberta.num_attention_heads = 2,
+  roberta.intermediate_size = 64, roberta.max_position_embeddings = 34;
   TempDir elsewhere;
   PrepareOptions late;
   late.inputs = {elsewhere.write("text.txt", synthetic_text(20, 12))};

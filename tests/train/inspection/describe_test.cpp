@@ -13,11 +13,7 @@ namespace {
 template <class Config>
 Config small() {
   Config c;
-  c.vocab_size = 10;
-  c.hidden_size = 4;
-  c.intermediate_size = 8;
-  c.num_hidden_layers = 2;
-  c.num_attention_heads = 2;
+  c.vocab_size = 10, c.hidden_size = 4, c.intermediate_size = 8, c.num_hidden_layers = 2, c.num_attention_heads = 2;
   return c;
 }
 

@@ -22,12 +22,8 @@ namespace {
 RunConfig electra_run(const TempDir& dir, const std::string& rtd = "{kind: rtd}") {
   auto config = tiny_run(dir, 4);
   ElectraConfig model;
-  model.hidden_size = 32;
-  model.embedding_size = 16;
-  model.num_hidden_layers = 1;
-  model.num_attention_heads = 4;
-  model.intermediate_size = 64;
-  model.max_position_embeddings = 32;
+  model.hidden_size = 32, model.embedding_size = 16, model.num_hidden_layers = 1, model.num_attention_heads = 4,
+  model.intermediate_size = 64, model.max_position_embeddings = 32,
   model.hidden_dropout_prob = model.attention_probs_dropout_prob = 0;
   config.model = model;
   config.objectives = {objective(rtd)};
@@ -154,10 +150,7 @@ TEST_CASE("the ranks of a row of plm are the attention mask that the network rea
   TempDir dir;
   auto config = tiny_run(dir, 1);
   XlnetConfig model;
-  model.hidden_size = 32;
-  model.num_hidden_layers = 1;
-  model.num_attention_heads = 2;
-  model.intermediate_size = 64;
+  model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64;
   model.bi_data = GENERATE(false, true);
   config.model = model;
   config.objectives = {objective("{kind: plm}")};
