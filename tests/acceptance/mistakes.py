@@ -4,7 +4,7 @@
 usage: mistakes.py CLOZE [--print]      --print: every answer, to write new lines from
 The commands are run by a shell in a folder with a text, a few broken files and the repository's configs. $T is
 `--set data.tokens=tokens`, which are not there, $K the same of made/tokens, $B the config configs/bert/tiny.yaml.
-made/run is a run that was trained for two steps.
+made/run is a run that was trained for two steps, made/tuned one that was fine-tuned on whole.yaml.
 """
 import gzip
 import os
@@ -35,6 +35,7 @@ FILES = {
     "one.yaml": "study: one\nbase: configs/bert/tiny.yaml\nset: {data.tokens: tokens}\narms:\n  a: {}\n",
     "seeds.yaml": "study: seeds\nbase: configs/bert/tiny.yaml\nset: {data.tokens: tokens}\narms:\n  a: {}\n  b: {train.batch_size: 4}\nseeds: [1, 1]\n",
     "mood.yaml": "task: mood\nkind: classification\ndata: {train: items.tsv, text: text, label: label}\nmetric: accuracy\n",
+    "whole.yaml": "task: mood\nkind: classification\ndata: {train: items.tsv, valid: test, test: items.tsv, text: text, label: label}\nmetric: accuracy\n",
     "items.tsv": "text\tlabel\nthe cat sat\tgood\na dog barked\tbad\n",
     "points.csv": "size,tokens,loss\n1e6,2e7,4.1\n2e6,many,3.9\n",
     "short.csv": "size,tokens,loss\n1e6,2e7\n",
@@ -77,7 +78,8 @@ def make_world(folder):
     small = "".join(f" --set {change}" for change in [
         "data.tokens=made/tokens", "data.max_seq_length=32", "model.hidden_size=32", "model.intermediate_size=32", "train.batch_size=2",
         "train.budget.steps=2", "evaluation.sequences=4"])
-    for command in ["cloze prepare text.txt --vocab-size 80 --held-out 0.2 --out made/tokens", f"cloze pretrain $B{small} --run made/run"]:
+    for command in ["cloze prepare text.txt --vocab-size 80 --held-out 0.2 --out made/tokens", f"cloze pretrain $B{small} --run made/run",
+                    "cloze finetune made/run whole.yaml --run made/tuned --set train.budget.epochs=1"]:
         code, text = answer(command, folder)
         assert code == 0, text
 

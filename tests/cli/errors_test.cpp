@@ -95,9 +95,10 @@ TEST_CASE("a verb with nothing to save ends at the first signal", "[cli]") {
     CHECK(cloze(endless, "timeout --preserve-status -k 30 -s " + std::string(signal) + " 3 ").code == code);
   }
   // Also while it waits for its input.
-  TempDir dir;
-  const auto waits = cloze("evaluate " + world().run + " --text -",
-                           "export TMPDIR=" + dir.path.string() + "; sleep 5 | timeout --preserve-status -s TERM 2 ");
+  const TempDir dir, pipe;
+  const auto waits = cloze("evaluate " + world().run + " --text -", "export TMPDIR=" + dir.path.string() + "; mkfifo " +
+                                                                        pipe / "in" + " && exec 0<>" + pipe / "in" +
+                                                                        " && timeout --preserve-status -s TERM 2 ");
   CHECK(waits.code == 143);
   CHECK(fs::is_empty(dir.path));  // of temporary folders
 }
