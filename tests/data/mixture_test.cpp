@@ -8,6 +8,7 @@
 #include "data/store/read_mixture.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
+#include "tests/support/documents.h"
 
 using namespace cloze;
 using Catch::Contains;
@@ -244,13 +245,11 @@ TEST_CASE("held-out documents that a training text has, token for token, are cou
   const auto train = tiny_store(dir);
   const TokenStore held_out(dir / "tokens", "valid");
   CHECK(shared_documents(held_out, train) == 0);
-  PrepareOptions options;
+  auto options = small_text_options(dir);
   options.inputs = {dir / "text.txt"};
   options.out = dir / "all";
   options.format = TextFormat::lines;
   options.tokenizer = dir / "vocab.txt";
-  options.held_out = 0;
-  options.threads = 1;
   prepare(options);
   CHECK(shared_documents(held_out, TokenStore(dir / "all", "train")) == held_out.num_documents());
   CHECK(shared_documents(held_out, TokenStore::mixture({{.text = train}, {.text = {dir / "all", "train"}}})) ==

@@ -9,6 +9,7 @@
 #include "data/store/token_store.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
+#include "tests/support/documents.h"
 #include "tests/support/logged.h"
 
 using namespace cloze;
@@ -101,12 +102,10 @@ TEST_CASE("preparing again reuses the folder, and refuses other text", "[data][p
 
 TEST_CASE("tokens of a tokenizer that was trained are refused to another, with what differs", "[data][prepare]") {
   TempDir dir;
-  PrepareOptions options;
+  auto options = small_text_options(dir);
   options.inputs = {dir.write("text.txt", "The cat sat on the mat. The cat slept.\n")};
   options.out = dir / "tokens";
   options.vocab_size = 30;
-  options.held_out = 0;
-  options.threads = 1;
   prepare(options);
   const auto refused = [&](const std::string& why) {
     CHECK_THROWS_WITH(prepare(options), Catch::Contains("has tokens of other text or options (" + why + "); name "));
@@ -120,12 +119,9 @@ TEST_CASE("tokens of a tokenizer that was trained are refused to another, with w
 
 TEST_CASE("what is noticed in a tokenizer that is given is said once", "[data][prepare]") {
   TempDir dir;
-  PrepareOptions options;
+  auto options = small_text_options(dir, "[UNK]\nthe\ncat\n");
   options.inputs = {dir.write("text.txt", "the cat\n")};
-  options.tokenizer = dir.write("vocab.txt", "[UNK]\nthe\ncat\n");
   options.out = dir / "tokens";
-  options.held_out = 0;
-  options.threads = 1;
   for (const bool again : {false, true}) {
     options.force = again;
     const auto log = logged(dir, [&] { prepare(options); });
@@ -163,11 +159,8 @@ TEST_CASE("a file that only its time tells from the prepared one is known by its
 TEST_CASE("files that are new, missing, of another size or in another order are named where tokens are refused",
           "[data][prepare]") {
   TempDir dir;
-  PrepareOptions options;
-  options.tokenizer = dir.write("vocab.txt", tiny_vocabulary(5));
+  auto options = small_text_options(dir, tiny_vocabulary(5));
   options.out = dir / "tokens";
-  options.held_out = 0;
-  options.threads = 1;
   for (const std::string name : {"a", "b", "c", "d"}) dir.write(name, "w1q w2q.\n");
   options.inputs = {dir / "a", dir / "b"};
   prepare(options);

@@ -3,6 +3,7 @@
 #include "data/sampling/sampler.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
+#include "tests/support/documents.h"
 
 using namespace cloze;
 
@@ -61,13 +62,11 @@ TEST_CASE("every token is read once an epoch, for all packings, short sequences 
       text += "w" + std::to_string((d + k) % 50) + (k % 70 == 69 ? "q\n" : "q ");
     text += "\n\n";
   }
-  PrepareOptions options;
+  auto options = small_text_options(dir);
   options.inputs = {dir.write("long.txt", text)};
   options.out = dir / "long";
   options.tokenizer = dir / "vocab.txt";
   options.format = TextFormat::lines;
-  options.held_out = 0;
-  options.threads = 1;
   prepare(options);
   for (const auto& store : {tiny, TokenStore(dir / "long", "train")})
     for (const auto packing : every_packing)

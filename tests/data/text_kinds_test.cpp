@@ -191,10 +191,7 @@ TEST_CASE("options of training are refused where nothing is trained, or by the k
 TEST_CASE("the first line with invalid UTF-8 is named, in the file that has it, with the option that decodes it",
           "[data][prepare]") {
   TempDir dir;
-  PrepareOptions options;
-  options.tokenizer = dir.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
-  options.threads = 1;
-  options.held_out = 0;
+  auto options = small_text_options(dir, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
   const auto warned = [&](const std::string& out) {
     options.out = dir / out;
     return logged(dir, [&] { prepare(options); });
@@ -249,11 +246,8 @@ TEST_CASE("a file in another encoding is unreadable where such files are left ou
   dir.write("in/latin.txt", "caf\xE9 a\n");
   dir.write("in/whole.txt", "\u00E9t\u00E9 a \xE9\n");
   dir.write("in/plain.txt", "a a\n");
-  PrepareOptions options;
-  options.tokenizer = dir.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+  auto options = small_text_options(dir, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
   options.inputs = {dir / "in"};
-  options.threads = 1;
-  options.held_out = 0;
   const auto files = [&](const std::string& out) {
     options.out = dir / out;
     return prepare(options).files;
@@ -273,12 +267,8 @@ TEST_CASE("--exclude leaves out files by their name or path, or by that of a fol
   TempDir dir;
   for (const auto* name : {"in/a.txt", "in/b.json", "in/old/c.txt", "in/old/d/e.txt", "in/new/old.txt"})
     dir.write(name, "a\n");
-  PrepareOptions options;
-  options.tokenizer = dir.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+  auto options = small_text_options(dir, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
   options.inputs = {dir / "in"};
-  options.threads = 1;
-  options.held_out = 0;
-  options.out = dir / "out";
   options.force = true;
   const auto left = [&](const std::vector<std::string>& patterns) {
     options.exclude = patterns;
@@ -305,11 +295,7 @@ TEST_CASE("a folder of the hub is read without its card, and splits and missing 
   dir.write("notes/a.txt", "a\n");
   dir.write("prose/README.md", "a\n");
   dir.write("prose/b.txt", "a\n");
-  PrepareOptions options;
-  options.tokenizer = dir.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
-  options.threads = 1;
-  options.held_out = 0;
-  options.out = dir / "out";
+  auto options = small_text_options(dir, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
   options.force = true;
   const auto read = [&](const std::string& folder, uint64_t files) {
     options.inputs = {dir / folder};
@@ -333,12 +319,8 @@ TEST_CASE("each kind of files has its own --field, and one that is asked for is 
   TempDir dir;
   const auto table = dir.write("a.csv", "Text,body\nalpha,a\n"),
              records = dir.write("b.jsonl", "{\"content\": \"a a\"}\n");
-  PrepareOptions options;
-  options.tokenizer = dir.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+  auto options = small_text_options(dir, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
   options.inputs = {table, records};
-  options.threads = 1;
-  options.held_out = 0;
-  options.out = dir / "out";
   add_field(options, "csv:body");
   add_field(options, "jsonl:content");
   CHECK(prepare(options).unknown_tokens == 0);
@@ -386,11 +368,7 @@ TEST_CASE("a pointer of Git LFS is named, whatever it stands for", "[data][reade
 
 TEST_CASE("a key of JSON lines is refused where no text has any", "[data][prepare]") {
   TempDir dir;
-  PrepareOptions options;
-  options.tokenizer = dir.write("vocab.txt", "[UNK]\na\n");
-  options.held_out = 0;
-  options.threads = 1;
-  options.out = dir / "out";
+  auto options = small_text_options(dir, "[UNK]\na\n");
   options.field = "body";
   options.inputs = {dir.write("text.txt", "a\n\na a\n")};
   const std::string refusal =
@@ -415,11 +393,9 @@ TEST_CASE("a key of JSON lines is refused where no text has any", "[data][prepar
 TEST_CASE("with --byte-fallback no character is unknown, and with full coverage every one has a piece",
           "[data][prepare]") {
   TempDir dir;
-  PrepareOptions options;
+  auto options = small_text_options(dir);
   options.inputs = {dir.write("text.txt", many("the cat sat on the mat.\n\n", 20000) + "a \u4E2D b\n")};
   options.vocab_size = 300;
-  options.threads = 1;
-  options.held_out = 0;
   options.out = dir / "plain";
   prepare(options);
   const auto plain = TokenStore(options.out, "train").tokenizer();
@@ -480,10 +456,7 @@ TEST_CASE("a log says which share of the text the characters of a tokenizer cove
 
 TEST_CASE("tables, JSON, HTML, RTF and a tokenizer that does not fit are warned of", "[data][prepare]") {
   TempDir dir;
-  PrepareOptions options;
-  options.tokenizer = dir.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nthe\n##a\n##b\n");
-  options.threads = 1;
-  options.held_out = 0;
+  auto options = small_text_options(dir, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nthe\n##a\n##b\n");
   const auto warned = [&](const std::string& name, const std::string& text) {
     options.inputs = {dir.write(name, text)};
     options.out = dir / (name + "-out");

@@ -14,6 +14,7 @@
 #include "data/prepare/train_tokenizer.h"
 #include "data/tokenizers/utf8.h"
 #include "tests/support/catch.h"
+#include "tests/support/documents.h"
 #include "tests/support/logged.h"
 #include "tests/support/temp_dir.h"
 
@@ -232,11 +233,9 @@ TEST_CASE("prepared WordPiece tokens keep all letters by default, as many as a c
   for (int i = 0; i < 20000; ++i) rare += "the cat sat on the mat.\n\n";
   rare += "caf\u00E9 \u0416\n";
   for (const auto& sentence : chinese_sentences(2000)) chinese += sentence + "\n";
-  PrepareOptions options;
+  auto options = small_text_options(dir);
   options.train_kind = TokenizerKind::wordpiece;
   options.vocab_size = 5000;
-  options.threads = 1;
-  options.held_out = 0;
   options.inputs = {dir.write("rare.txt", rare)};
   options.out = dir / "rare";
   CHECK(prepare(options).unknown_tokens == 0);
@@ -259,14 +258,12 @@ TEST_CASE("prepare trains each kind of tokenizer, and a text too small for the s
   std::string text;
   for (const auto& sentence : sentences()) text += sentence + "\n";
   for (const std::string kind : {"wordpiece", "byte_bpe"}) {
-    PrepareOptions options;
+    auto options = small_text_options(dir);
     options.inputs = {dir.write("text.txt", text + "\n" + text)};
     options.out = dir / kind;
     options.format = TextFormat::lines;
     options.train_kind = choice_of<TokenizerKind>(kind);
     options.vocab_size = 300;
-    options.threads = 1;
-    options.held_out = 0;
     const auto report = prepare(options);
     CHECK(report.unknown_tokens == 0);
     CHECK(Tokenizer::open(dir / (kind + "/tokenizer")).kind() == kind);
@@ -278,11 +275,9 @@ TEST_CASE("a tokenizer with fewer pieces than asked for says what the text lacks
   TempDir dir;
   std::string text;
   for (const auto& sentence : sentences()) text += sentence + "\n";
-  PrepareOptions options;
+  auto options = small_text_options(dir);
   options.inputs = {dir.write("text.txt", text + "\n" + text)};
   options.format = TextFormat::lines;
-  options.threads = 1;
-  options.held_out = 0;
   const std::map<std::string, std::string> lacks{
       {"unigram", "parts that occur twice\n"},
       {"bpe", "pairs of pieces within a word\n"},
