@@ -68,6 +68,7 @@ double elements_of(const json& tensor, const std::string& path, const std::strin
 }
 
 /// Parameters of a checkpoint, from the header of its weights: 8 bytes with the length of a JSON text, and that text.
+/// Read here, since studies are made without LibTorch, which SafeTensors needs.
 double parameters_of(const std::string& run, SizeCount count) {
   const auto path = run + "/" +
                     std::string(without_white_space_around(read_text(run + "/latest", 4096).substr(0, 13))) +

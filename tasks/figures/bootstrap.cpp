@@ -143,6 +143,7 @@ double root_of_fraction(size_t part, size_t whole) {
 
 }  // namespace
 
+// Boost's distribution draws others from the same stream, by which every interval would change.
 int64_t binomial(Stream& stream, int64_t n, double p) {
   if (n <= 0 || p <= 0) return 0;
   if (p >= 1) return n;
