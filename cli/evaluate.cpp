@@ -185,7 +185,7 @@ void add_objectives(CLI::App& verb, EvaluationRequest& c) {
   verb.add_option("--sequences", c.sequences, "sequences to score (default: the run's evaluation.sequences)");
 }
 
-/// What is scored in place of the runs' own tokens.
+/// The texts or tokens that are scored instead of the runs' own.
 void add_texts(CLI::App& verb, EvaluationRequest& c) {
   add_group(verb, "Texts", [&] {
     auto* text = verb.add_option("--text", c.text, "files to evaluate on, or - for standard input");

@@ -261,7 +261,7 @@ void refuse_others(const CLI::App& meant, std::span<const std::string> words, bo
                            meant.get_name(), "`; leave it out");
 }
 
-/// Puts the verb of a verb that may be left out at its place: `evaluate RUN --suite NAME` is `evaluate suites RUN ...`.
+/// Inserts the inner verb that the options imply: `evaluate RUN --suite NAME` is `evaluate suites RUN ...`.
 void add_inner_verb(const CLI::App& app, std::vector<std::string>& words) {
   const auto is_word = [](const std::string& word) { return !word.starts_with('-'); };
   const auto is_help = [](const std::string& word) { return word == "-h" || word == "--help"; };

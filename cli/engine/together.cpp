@@ -86,7 +86,8 @@ class Rank {
 
   int run(const TrainTogether& train) {
     try {
-      compare("program", facts_of_program());
+      compare("program", facts_of_program(), "start the same program on every machine");
+      compare("command", {{"command", command_.arguments}}, "for separate runs, unset the variables of the launcher");
       share_cores();
       return group_->is_first() ? lead(train) : follow(train);
     } catch (const std::exception& error) {  // Interrupted, too: when the first one throws it, all is saved
@@ -102,26 +103,15 @@ class Rank {
     const auto entry = process_entry("");
     const auto commit = entry["commit"].is_null() ? "" : concat(" (", entry["commit"].get<std::string>(), ")");
     return {{"version of Cloze", entry["cloze"].get<std::string>() + commit},
-            {"version of LibTorch", entry["libtorch"]},
-            {"command", command_.arguments}};
+            {"version of LibTorch", entry["libtorch"]}};
   }
 
-  static std::string mend_of(const std::string& fact) {
-    if (fact == "instruction set")
-      return "start all with CLOZE_ISA set to the lower one, or begin the run with train.deterministic=false";
-    if (fact == "command") return "for separate runs, unset the variables of the launcher";
-    if (fact.starts_with("compute capability"))
-      return "use GPUs of one kind, or begin the run with train.deterministic=false";
-    if (fact == "data") return "copy the prepared text to every machine";
-    return "start the same program on every machine";
-  }
-
-  /// Throws ConfigError in a process that differs from the first.
-  void compare(const char* what, const json& own) {
+  /// Throws ConfigError, with the mend, in a process that differs from the first.
+  void compare(const char* what, const json& own, const char* mend) {
     const auto first = parse_json(group_->share(json_text(json{{what, own}})))[what];
     for (const auto& [fact, value] : own.items())
       require<ConfigError>(value == first[fact], "the ", fact, " is ", value.get<std::string>(), ", and ",
-                           first[fact].get<std::string>(), " of ", group_->name_of(0), "; ", mend_of(fact));
+                           first[fact].get<std::string>(), " of ", group_->name_of(0), "; ", mend);
   }
 
   // -- Cores and threads ----------------------------------------------------------------------------------------------
@@ -201,7 +191,9 @@ class Rank {
 
   int train_one(const PretrainCommand& asked, const TrainTogether& train) {
     if (asked.config.train.device != "cpu") check_card(asked.config.train);
-    if (asked.config.train.deterministic) compare("processor", {{"instruction set", best_isa()}});
+    if (asked.config.train.deterministic)
+      compare("processor", {{"instruction set", best_isa()}},
+              "start all with CLOZE_ISA set to the lower one, or begin the run with train.deterministic=false");
     set_run(asked.run);
     auto parts = parts_of_run(asked.config);
     parts.before_steps = [this, before = parts.before_steps](Training& training) {
@@ -226,14 +218,16 @@ class Rank {
     }
     const auto capability = device::compute_capability(0);
     if (config.deterministic)
-      compare("card", {{"compute capability of the GPU", concat(capability.first, ".", capability.second)}});
+      compare("card", {{"compute capability of the GPU", concat(capability.first, ".", capability.second)}},
+              "use GPUs of one kind, or begin the run with train.deterministic=false");
   }
 
   /// When the first process has opened the run's folder, the others write there, too.
   void begin_steps(const Training& training) {
     if (output_) output_->open(concat(training.options.run, "/", ranks_folder));
     log_network(training);
-    compare("data", {{"data", data_fingerprint(training.store, training.held_out_store)}});
+    compare("data", {{"data", data_fingerprint(training.store, training.held_out_store)}},
+            "copy the prepared text to every machine");
   }
 
   void log_network(const Training& training) const {
