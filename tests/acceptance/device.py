@@ -8,6 +8,7 @@ fine-tunes, predicts and exports, and asks for cards that are not there. Without
 a build with sanitizers lacks, it is skipped.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -31,9 +32,10 @@ def check(what, condition, detail=""):
         print(f"FAILED: {what}\n  " + "\n  ".join(str(detail).strip().splitlines()[-12:]), flush=True)
 
 
-def run(*words, card=True, code=0, log=subprocess.STDOUT, **variables):
-    """What a command prints, with the stand-in or without, and with its log; it must end with this exit code."""
-    preloaded = {"LD_PRELOAD": str(library)} if card else {}
+def run(*words, card=True, nccl=True, code=0, log=subprocess.STDOUT, **variables):
+    """What a command prints, with the stand-ins or without, and with its log; it must end with this exit code."""
+    libraries = [library, library.with_name("libfake_nccl.so")][: 1 + nccl]
+    preloaded = {"LD_PRELOAD": " ".join(map(str, libraries))} if card else {}
     done = subprocess.run([cloze, *words], stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE,
                           stderr=log, env={**os.environ, **preloaded, **variables})
     check(f"exit code {code} of: {' '.join(words)}", done.returncode == code, done.stdout)
@@ -77,13 +79,14 @@ def check_other_device():
 
 def check_processes():
     """Several processes with a card each, by the stand-in's NCCL, train what one with a card trains, to the same bytes."""
-    if not os.path.exists("/dev/shm") or len(os.sched_getaffinity(0)) < 2:
+    if len(os.sched_getaffinity(0)) < 2:
         return print("not tried: several processes with a card each, for want of a second core")
     shared = ["--set", "train.parts=3", "--set", "train.accumulation=3"]
     for config, more in (("bert/tiny", []), ("bert/tiny", ["--set", "optimizer.kind=lamb"]), ("xlnet/tiny", [])):
         one, two = (f"{config.split('/')[0]}-{len(more)}-by-{n}" for n in (1, 2))
         pretrain(config, one, "cuda", *shared, *more)
-        pretrain(config, two, "cuda", *shared, *more, "--processes", "2", FAKE_CUDA_DEVICES="2")
+        cards = {"CUDA_VISIBLE_DEVICES": "2,3"} if more else {}
+        pretrain(config, two, "cuda", *shared, *more, "--processes", "2", FAKE_CUDA_DEVICES="4", **cards)
         for file in sorted(pathlib.Path(one).glob("step-*/**/*")):
             other = pathlib.Path(two, *file.parts[1:])
             if file.suffix == ".safetensors":
@@ -94,6 +97,14 @@ def check_processes():
     check("a card for each process is asked for", "start as many processes as a machine has GPUs" in said, said)
     said = pretrain(*words, code=1, CUDA_VISIBLE_DEVICES="0")
     check("two processes of one card are refused", "has each process a card of its own?" in said, said)
+    together = dict(WORLD_SIZE="2", LOCAL_WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(20000 + os.getpid() % 9999))
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        ranks = [threads.submit(pretrain, *words[:-2], code=2, RANK=r, LOCAL_RANK=r, FAKE_CUDA_DEVICES="2",
+                                FAKE_CUDA_CAPABILITY=str(8 + int(r)), **together) for r in "01"]
+    said = ranks[0].result()
+    check("cards of two kinds are refused", "the compute capability of the GPU is 9.9, and 8.8 of rank 0" in said, said)
+    said = pretrain(*words, code=2, nccl=False, FAKE_CUDA_DEVICES="2")
+    check("a machine without NCCL is told", "need NCCL, libnccl.so.2, and the function nccl" in said, said)
 
 
 def check_use():

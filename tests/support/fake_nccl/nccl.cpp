@@ -1,4 +1,5 @@
-// NCCL of the stand-in for a GPU: its processes are on one machine, and write into named pipes of a folder.
+// NCCL for the stand-in for a GPU, preloaded beside it: its processes are on one machine, and write into named pipes of
+// a folder.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
