@@ -3,9 +3,9 @@
 
 usage: tests/docs.py [CLOZE]        CLOZE: the program, build/cloze by default
 Checks that README leads to every page, links, paths, verbs, options, config keys, YAML blocks, excerpts of code
-(```cpp FILE), lines that a diff adds, names of code in docs/architecture.md and CONTRIBUTING.md, the tables of verbs,
-families, objectives, attention kinds, optimizers and configs with their parameter counts; and that each page can be
-read: its width, the length of its sentences, and for whom it is. docs/config.md is generated; tests/cli/configs_test.cpp
+(```cpp FILE), lines that a diff adds, names of code in docs/architecture.md, docs/adding-*.md and CONTRIBUTING.md, the
+tables of verbs, families, objectives, attention kinds, optimizers and configs with their parameter counts; and that
+each page can be read: its width, the length of its sentences, and for whom it is. docs/config.md is generated; tests/cli/configs_test.cpp
 keeps it current.
 """
 import glob, re, subprocess, sys, tempfile
@@ -133,7 +133,7 @@ def check_command(page, number, words, refused=False):
     configs = [file for file in files if not re.search("^task:", (root / file).read_text(), flags=re.M)]
     config = next(iter(configs), "configs/bert/tiny.yaml")
     if changes and not any(c.isupper() for change in changes for c in change.split("=")[0]):
-        of_task = page.name == "tasks.md" and any(change.startswith("objectives.0.") for change in changes)
+        of_task = page.name == "fine-tuning.md" and any(change.startswith("objectives.0.") for change in changes)
         if of_task: changes.insert(0, "objectives=[{kind: classification, labels: [no, yes]}]")
         code, said = run("explain", config, "train.seed", *sum((["--set", change] for change in changes), []))
         if bool(code) != refused: wrong(page, number, said.strip() if code else "is not refused")
@@ -219,7 +219,7 @@ for page in written:
 
 sources = "".join(path.read_text(errors="replace") for path in root.glob("**/*")
                   if path.suffix in (".h", ".cpp", ".inc", ".txt", ".py") and path.parts[len(root.parts)] in known_roots)
-for page in (root / "CONTRIBUTING.md", root / "docs/architecture.md"):
+for page in [root / "CONTRIBUTING.md", root / "docs/architecture.md", *root.glob("docs/adding-*.md")]:
     for number, line in enumerate(blocks(page)[1], 1):
         for span in re.findall(r"`([^`]+)`", line):
             name = re.fullmatch(r"(?:\w+::)*([A-Za-z_]\w*[A-Z_]\w*)(?:\(\)|\(\w+\))?", span)
@@ -262,7 +262,7 @@ for page, heading, has in [
     ("docs/configs.md", "Optimizers", choices("optimizer.kind")),
     ("docs/models.md", "Configs", [str(path.relative_to(root / "configs"))[:-5] for path in root.glob("configs/*/*.yaml")
                                    if path.parent.name not in ("recipes", "studies", "tasks")]),
-    ("docs/tasks.md", "Recipes", [path.stem for path in root.glob("configs/recipes/*.yaml")]),
+    ("docs/fine-tuning.md", "Recipes", [path.stem for path in root.glob("configs/recipes/*.yaml")]),
     ("docs/tasks.md", "Ready tasks", [path.stem for path in root.glob("configs/tasks/*.yaml")]),
     ("docs/studies.md", "Ready studies", [path.stem for path in root.glob("configs/studies/*.yaml")]),
 ]:

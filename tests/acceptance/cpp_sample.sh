@@ -1,5 +1,5 @@
 #!/bin/bash
-# cpp_sample.sh BUILD TORCH_LIB: docs/cpp is built as docs/exports.md says, reads exported files, tokenizes and classifies as the program does.
+# cpp_sample.sh BUILD TORCH_LIB: docs/cpp is built as docs/torchscript.md says, reads exported files, tokenizes and classifies as the program does.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=$1 torch=$2 cloze=$1/cloze

@@ -10,7 +10,7 @@ seeds of the pool without repetition, held-out examples with repetition. It move
 difference is 0, the margin or twice it, and counts wrong verdicts by the program's own rule (study/statistics/statistics.h).
 
 Runs that exist in OUT are used again, so that a killed calibration goes on. Fails where bench_verdicts does: where
-false verdicts, intervals or powers are not what docs/studies.md promises.
+false verdicts, intervals or powers are not what docs/calibration.md promises.
 """
 import argparse
 import concurrent.futures

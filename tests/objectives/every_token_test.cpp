@@ -1,4 +1,4 @@
-// An objective that labels every token, the example of docs/architecture.md.
+// An objective that labels every token, the example of docs/adding-objectives.md.
 #include <cmath>
 
 #include "core/tensor/ops.h"
