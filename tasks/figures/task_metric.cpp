@@ -12,6 +12,10 @@ MetricOptions metric_options(const Task& task) {
           .squad = task.has_unanswerable ? SquadVersion::v2_0 : SquadVersion::automatic};
 }
 
+bool is_error(const std::string& metric) {
+  return contains(std::vector<std::string>{"mse", "mae", "nll", "brier", "ece", "ece_mass", "aurc"}, metric);
+}
+
 std::vector<std::string> figure_names(const Task& task) {
   const auto kind = task.config.kind;
   const auto constant = floor_predictions(kind, Floor::constant, task.train.items, task.valid.items, task.labels);

@@ -19,6 +19,6 @@ std::vector<std::string> figure_names(const Task& task);
 std::string chosen_metric(const Task& task);
 
 /// Whether less of a figure is better.
-inline bool is_error(const std::string& metric) { return metric == "mse"; }
+bool is_error(const std::string& metric);
 
 }  // namespace cloze

@@ -83,6 +83,8 @@ LabelFigures figures_of(const std::string& label, const LabelCounts& counts);
 TaskScorer accuracy_scorer(const ScoredItems& scored);
 /// Areas under curves, of labels with probabilities.
 TaskScorer area_scorer(const ScoredItems& scored);
+/// What the probabilities of one label are worth.
+TaskScorer calibration_scorer(const ScoredItems& scored);
 
 /// A gold label and a predicted one; unknown_label: none of the task's.
 using LabelPair = std::array<int64_t, 2>;

@@ -55,6 +55,17 @@ double matthews(std::span<const LabelCounts> counts, double n, double right) {
   return spread == 0 ? 0 : (right * n - both) / std::sqrt(spread);
 }
 
+/// The mean recall of the labels that items have, as scikit-learn's.
+double balanced_accuracy(std::span<const LabelCounts> counts) {
+  double recalls = 0, labels = 0;
+  for (const auto& label : counts) {
+    if (label.gold == 0) continue;
+    recalls += label.recall();
+    ++labels;
+  }
+  return labels == 0 ? 0 : recalls / labels;
+}
+
 /// Cohen's kappa; undefined where both sides have the same single label.
 double kappa(std::span<const LabelCounts> counts, double n, double right) {
   double expected = 0;
@@ -78,10 +89,11 @@ TaskScorer class_scorer(const ScoredItems& scored) {
   const bool is_binary = labels == 2;
   scorer.metrics.push_back({.name = "accuracy", .is_proportion = true, .count = n});
   if (is_binary) add_label_names(scorer, {"precision", "recall", "f1"}, n);
-  add_label_names(scorer,
-                  {"precision_macro", "recall_macro", "f1_macro", "f1_macro_seen", "precision_micro", "recall_micro",
-                   "f1_micro", "precision_weighted", "recall_weighted", "f1_weighted", "mcc", "kappa"},
-                  n);
+  add_label_names(
+      scorer,
+      {"precision_macro", "recall_macro", "f1_macro", "f1_macro_seen", "precision_micro", "recall_micro", "f1_micro",
+       "precision_weighted", "recall_weighted", "f1_weighted", "balanced_accuracy", "mcc", "kappa"},
+      n);
   scorer.metrics.back().undefined = "items and predictions have the same single label";
   scorer.values = [confusion, labels, is_binary](std::span<const int64_t> weights, std::span<double> values) {
     const auto counts = confusion.counts(weights);
@@ -97,7 +109,7 @@ TaskScorer class_scorer(const ScoredItems& scored) {
     }
     const auto all = static_cast<double>(total), right = static_cast<double>(s.all.right);
     add({s.macro.precision, s.macro.recall, s.macro.f1, s.f1_seen, s.all.precision(), s.all.recall(), s.all.f1(),
-         s.weighted.precision, s.weighted.recall, s.weighted.f1, matthews(counts, all, right),
+         s.weighted.precision, s.weighted.recall, s.weighted.f1, balanced_accuracy(known), matthews(counts, all, right),
          kappa(counts, all, right)});
   };
   return scorer;

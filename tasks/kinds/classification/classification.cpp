@@ -33,7 +33,7 @@ struct Classification final : TaskKindRules {
     const auto have_groups = std::ranges::none_of(scored.items, [](const auto* item) { return item->group.empty(); });
     std::vector<TaskScorerMaker> makers{class_scorer};
     if (have_groups && scored.labels->size() == 2) makers.push_back(question_scorer);
-    if (have_probabilities(scored)) makers.push_back(area_scorer);
+    if (have_probabilities(scored)) makers.insert(makers.end(), {area_scorer, calibration_scorer});
     return makers;
   }
   void add_tables(const ScoredItems& scored, TaskFigures& figures) const override {
