@@ -49,26 +49,20 @@ struct TransformerConfig : BackboneConfig, StackConfig {
 template <class Config>
 concept TransformerFamily = std::derived_from<Config, TransformerConfig>;
 
-/// The initialisation of a published implementation.
-inline void initialise(TransformerConfig& c, Initializer initializer, bool freeze_pad_embedding) {
-  c.initializer = initializer;
-  c.freeze_pad_embedding = freeze_pad_embedding;
-}
-
 /// The options of every Transformer, in four parts.
 template <class V, TransformerFamily Config>
 void describe_presets(V& v, Config& c) {
   v.like(c, "the initialisation of a published implementation",
-         {{"google-bert", [](Config& m) { initialise(m, Initializer::truncated_normal, false); }},
-          {"albert", [](Config& m) { initialise(m, Initializer::truncated_normal, false); }},
-          {"electra", [](Config& m) { initialise(m, Initializer::truncated_normal, false); }},
-          {"huggingface", [](Config& m) { initialise(m, Initializer::normal, true); }},
-          {"fairseq-roberta", [](Config& m) { initialise(m, Initializer::normal, true); }},
-          {"bart", [](Config& m) { initialise(m, Initializer::normal, true); }},
-          {"spanbert", [](Config& m) { initialise(m, Initializer::normal, false); }},
-          {"xlnet", [](Config& m) { initialise(m, Initializer::normal, false); }},
-          {"megatron", [](Config& m) { initialise(m, Initializer::normal_scaled, false); }},
-          {"t5", [](Config& m) { initialise(m, Initializer::fan_in, false); }}});
+         {{"google-bert", {{"initializer", "truncated_normal"}, {"freeze_pad_embedding", "false"}}},
+          {"albert", {{"initializer", "truncated_normal"}, {"freeze_pad_embedding", "false"}}},
+          {"electra", {{"initializer", "truncated_normal"}, {"freeze_pad_embedding", "false"}}},
+          {"huggingface", {{"initializer", "normal"}, {"freeze_pad_embedding", "true"}}},
+          {"fairseq-roberta", {{"initializer", "normal"}, {"freeze_pad_embedding", "true"}}},
+          {"bart", {{"initializer", "normal"}, {"freeze_pad_embedding", "true"}}},
+          {"spanbert", {{"initializer", "normal"}, {"freeze_pad_embedding", "false"}}},
+          {"xlnet", {{"initializer", "normal"}, {"freeze_pad_embedding", "false"}}},
+          {"megatron", {{"initializer", "normal_scaled"}, {"freeze_pad_embedding", "false"}}},
+          {"t5", {{"initializer", "fan_in"}, {"freeze_pad_embedding", "false"}}}});
 }
 template <class V>
 void describe_sizes(V& v, TransformerConfig& c) {

@@ -149,7 +149,7 @@ void Masker::cut_long_unit(int64_t budget, int64_t left, Stream& stream) {
   std::fill_n(chosen_.begin() + static_cast<int64_t>(first), left, uint8_t{1});
 }
 
-/// Spans in random order, the last one truncated at `wanted` tokens. Source: gpt_bert_masking.
+/// Spans in random order, the last one truncated at `wanted` tokens. Source: that of gpt-bert.
 void Masker::choose_token_spans(int64_t wanted, Stream& stream) {
   for (size_t i = 0; i < units_.size() && wanted > 0; ++i) {
     std::swap(units_[i], units_[i + stream.below(units_.size() - i)]);

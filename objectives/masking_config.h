@@ -61,71 +61,62 @@ constexpr auto choices(DrawPer) {
                     Choice{DrawPer::span, "span", "adjacent chosen tokens"}};
 }
 
-/// The rules of a published implementation.
-struct MaskingRules {
+/// Which tokens are chosen, and their replacement. Source: the implementation that `like` names.
+struct Masking {
+  std::string like;
+  double mlm_probability = 0.15;
+  double initial_mlm_probability = 0;  // 0: mlm_probability throughout
+  int64_t decay_steps = 0;             // 0: all steps of the run
   CountRule count = CountRule::rounded;
+  int64_t max_predictions_per_seq = 0;
   bool count_special = true;
   bool mask_special = false;
   MaskingUnit unit = MaskingUnit::token;
+  int64_t max_ngram = 3;
+  double span_p = 0.2;
+  int64_t max_span_length = 10;
   double mask_prob = 0.8;
   double random_prob = 0.1;
   RandomFrom random_from = RandomFrom::vocabulary;
   DrawPer draw_per = DrawPer::token;
 };
 
-/// Which tokens are chosen, and their replacement: rules with a rate and with lengths. Source: the implementation that
-/// `like` names.
-struct Masking : MaskingRules {
-  std::string like;
-  double mlm_probability = 0.15;
-  double initial_mlm_probability = 0;  // 0: mlm_probability throughout
-  int64_t decay_steps = 0;             // 0: all steps of the run
-  int64_t max_predictions_per_seq = 0;
-  int64_t max_ngram = 3;
-  double span_p = 0.2;
-  int64_t max_span_length = 10;
-};
-/// Rate and lengths stay as they are.
-inline void apply_rules(Masking& m, const MaskingRules& r) { static_cast<MaskingRules&>(m) = r; }
+/// The rules of a published implementation; the rate stays as it is, and of most the lengths.
+inline PresetValues masking_rules(const char* count, const char* count_special, const char* mask_special,
+                                  const char* unit, const char* mask_prob, const char* random_prob,
+                                  const char* random_from, const char* draw_per) {
+  return {{"count", count},
+          {"count_special", count_special},
+          {"mask_special", mask_special},
+          {"unit", unit},
+          {"mask_prob", mask_prob},
+          {"random_prob", random_prob},
+          {"random_from", random_from},
+          {"draw_per", draw_per}};
+}
 
-inline constexpr MaskingRules google_bert_masking{};
-inline constexpr MaskingRules huggingface_masking{.count = CountRule::bernoulli, .count_special = false};
-inline constexpr MaskingRules fairseq_roberta_masking{
-    .count = CountRule::stochastic, .mask_special = true, .random_from = RandomFrom::words};
-/// Also those of Megatron-LM, masked_dataset.py.
-inline constexpr MaskingRules albert_masking{.unit = MaskingUnit::ngram};
-inline constexpr MaskingRules spanbert_masking{.count = CountRule::ceil,
-                                               .count_special = false,
-                                               .unit = MaskingUnit::span,
-                                               .random_from = RandomFrom::unigram,
-                                               .draw_per = DrawPer::span};
-inline constexpr MaskingRules electra_masking{.mask_prob = 0.85, .random_prob = 0};
 /// Spans of 1 to 3 tokens, all lengths equally likely, with one draw of mask, random or keep per span. Source:
 /// ltgoslo/gpt-bert, pretraining/dataset.py, SpanMaskingStrategy; shares of train_multi_gpu.py. Differs: the last span
 /// is truncated at the number of chosen tokens (there it is kept whole); tokens that earlier epochs masked are as
 /// likely as others (there less likely).
-inline constexpr MaskingRules gpt_bert_masking{.count = CountRule::stochastic,
-                                               .count_special = false,
-                                               .unit = MaskingUnit::token_span,
-                                               .random_from = RandomFrom::words,
-                                               .draw_per = DrawPer::span};
-inline void apply_gpt_bert(Masking& m) {
-  apply_rules(m, gpt_bert_masking);
-  m.span_p = 0;
-  m.max_span_length = 3;
+inline PresetValues gpt_bert_masking() {
+  auto rules = masking_rules("stochastic", "false", "false", "token_span", "0.8", "0.1", "words", "span");
+  rules.insert(rules.begin() + 4, {{"span_p", "0"}, {"max_span_length", "3"}});
+  return rules;
 }
 
 template <class V>
 void describe(V& v, Masking& c) {
+  const auto albert = masking_rules("rounded", "true", "false", "ngram", "0.8", "0.1", "vocabulary", "token");
   v.like(c, "the masking of a published implementation",
-         {{"google-bert", [](Masking& m) { apply_rules(m, google_bert_masking); }},
-          {"huggingface", [](Masking& m) { apply_rules(m, huggingface_masking); }},
-          {"fairseq-roberta", [](Masking& m) { apply_rules(m, fairseq_roberta_masking); }},
-          {"albert", [](Masking& m) { apply_rules(m, albert_masking); }},
-          {"megatron", [](Masking& m) { apply_rules(m, albert_masking); }},
-          {"spanbert", [](Masking& m) { apply_rules(m, spanbert_masking); }},
-          {"electra", [](Masking& m) { apply_rules(m, electra_masking); }},
-          {"gpt-bert", apply_gpt_bert}});
+         {{"google-bert", masking_rules("rounded", "true", "false", "token", "0.8", "0.1", "vocabulary", "token")},
+          {"huggingface", masking_rules("bernoulli", "false", "false", "token", "0.8", "0.1", "vocabulary", "token")},
+          {"fairseq-roberta", masking_rules("stochastic", "true", "true", "token", "0.8", "0.1", "words", "token")},
+          {"albert", albert},
+          {"megatron", albert},  // masked_dataset.py
+          {"spanbert", masking_rules("ceil", "false", "false", "span", "0.8", "0.1", "unigram", "span")},
+          {"electra", masking_rules("rounded", "true", "false", "token", "0.85", "0", "vocabulary", "token")},
+          {"gpt-bert", gpt_bert_masking()}});
   v("mlm_probability", c.mlm_probability, "share of the tokens that are predicted", in_range(0, 1));
   v("initial_mlm_probability", c.initial_mlm_probability,
     "share at the start of training, which changes linearly to mlm_probability; held-out rows use mlm_probability; 0 = "

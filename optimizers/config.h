@@ -42,49 +42,6 @@ inline std::string rules_of(const OptimizerConfig& config) {
   return listed(rules);
 }
 
-/// In what published updates of Adam differ.
-inline void set_adam(OptimizerConfig& o, bool bias_correction, double epsilon) {
-  auto* adam = part_in<AdamMoments>(o.rule);
-  if (!adam) return;
-  adam->bias_correction = bias_correction;
-  adam->epsilon = epsilon;
-}
-
-/// Source: fairseq, optim/adam.py and examples/roberta/config/pretraining/base.yaml.
-inline void fairseq_roberta_optimizer(OptimizerConfig& o) {
-  set_adam(o, true, 1e-6);
-  if (auto* adam = part_in<AdamMoments>(o.rule)) adam->epsilon_hat = true, adam->beta2 = 0.98;
-  o.decay_norm_and_bias = true;
-  o.max_grad_norm = 0;
-}
-
-/// Source: facebookresearch/SpanBERT, pretraining/README.md and pretraining/fairseq/optim/adam.py.
-inline void spanbert_optimizer(OptimizerConfig& o) {
-  set_adam(o, true, 1e-8);
-  if (auto* adam = part_in<AdamMoments>(o.rule)) adam->epsilon_hat = true;
-  o.decay_norm_and_bias = true;
-  o.max_grad_norm = 1;
-}
-
-/// Source: Yang et al. 2019, appendix A.4.1; zihangdai/xlnet, model_utils.py, AdamWeightDecayOptimizer.
-inline void xlnet_optimizer(OptimizerConfig& o) {
-  set_adam(o, false, 1e-6);
-  o.decay_score_biases = true;
-}
-
-inline void albert_optimizer(OptimizerConfig& o) {
-  choose<Lamb>(o.rule);
-  set_adam(o, false, 1e-6);
-  o.learning_rate = 1.76e-3;
-}
-
-inline void t5_optimizer(OptimizerConfig& o) {
-  choose<Adafactor>(o.rule);
-  o.learning_rate = 1e-2;
-  o.weight_decay = 0;
-  o.max_grad_norm = 0;
-}
-
 template <class V>
 void describe_update(V& v, UpdateOptions& c) {
   v.kind("kind", c.rule, "the update rule");
@@ -107,16 +64,33 @@ void describe(V& v, ParameterGroup& c) {
 
 template <class V>
 void describe(V& v, OptimizerConfig& c) {
-  v.like(c, "the details of the update follow that code",
-         {{"google-bert", [](OptimizerConfig& o) { set_adam(o, false, 1e-6); }},
-          {"huggingface", [](OptimizerConfig& o) { set_adam(o, true, 1e-8); }},
-          {"fairseq-roberta", fairseq_roberta_optimizer},
-          {"spanbert", spanbert_optimizer},
-          {"electra", [](OptimizerConfig& o) { set_adam(o, false, 1e-6); }},
-          {"xlnet", xlnet_optimizer},
-          {"megatron", [](OptimizerConfig& o) { set_adam(o, true, 1e-8); }},
-          {"albert", albert_optimizer},
-          {"t5", t5_optimizer}});
+  const PresetValues bert{{"epsilon", "1e-6"}, {"bias_correction", "false"}};
+  const PresetValues torch{{"epsilon", "1e-8"}, {"bias_correction", "true"}};
+  v.like(
+      c, "the details of the update follow that code",
+      {{"google-bert", bert},
+       {"huggingface", torch},
+       // fairseq, optim/adam.py and examples/roberta/config/pretraining/base.yaml
+       {"fairseq-roberta",
+        {{"beta2", "0.98"},
+         {"epsilon", "1e-6"},
+         {"epsilon_hat", "true"},
+         {"bias_correction", "true"},
+         {"decay_norm_and_bias", "true"},
+         {"max_grad_norm", "0"}}},
+       // facebookresearch/SpanBERT, pretraining/README.md and pretraining/fairseq/optim/adam.py
+       {"spanbert",
+        {{"epsilon", "1e-8"},
+         {"epsilon_hat", "true"},
+         {"bias_correction", "true"},
+         {"decay_norm_and_bias", "true"},
+         {"max_grad_norm", "1"}}},
+       {"electra", bert},
+       // Yang et al. 2019, appendix A.4.1; zihangdai/xlnet, model_utils.py, AdamWeightDecayOptimizer
+       {"xlnet", {{"epsilon", "1e-6"}, {"bias_correction", "false"}, {"decay_score_biases", "true"}}},
+       {"megatron", torch},
+       {"albert", {{"kind", "lamb"}, {"epsilon", "1e-6"}, {"bias_correction", "false"}, {"learning_rate", "1.76e-3"}}},
+       {"t5", {{"kind", "adafactor"}, {"learning_rate", "1e-2"}, {"weight_decay", "0"}, {"max_grad_norm", "0"}}}});
   describe_update(v, c);
   v("max_grad_norm", c.max_grad_norm, "global gradient norm above which gradients are scaled down; 0 = never",
     in_range(0, 1e9));

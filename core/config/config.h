@@ -48,6 +48,18 @@ T decode(const ConfigTree& tree) {
   return config;
 }
 
+/// A struct with the values of its preset of this name.
+template <class T>
+T preset(const char* name) {
+  std::vector<config_detail::Issue> issues;
+  const auto map = config_detail::map_of({{"like", name}});
+  T config{};
+  config_detail::Decoder decoder(&map, "", "", issues);
+  describe(decoder, config);
+  if (!issues.empty()) config_detail::throw_issues(std::move(issues));
+  return config;
+}
+
 /// Every entry of a config: sections and values, in the order of the descriptions.
 template <class T>
 std::vector<config_detail::Entry> entries(T config) {

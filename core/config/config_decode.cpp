@@ -111,6 +111,17 @@ std::string meant_by_value(const std::string& text, const std::vector<std::strin
 
 }  // namespace
 
+ConfigNode map_of(const PresetValues& values) {
+  ConfigNode map;
+  map.type = Type::map;
+  for (const auto& [key, text] : values) {
+    auto& value = map.items.emplace_back(key, ConfigNode{}).second;
+    value.type = Type::scalar;
+    value.text = text;
+  }
+  return map;
+}
+
 void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
                    int64_t& out) {
   const auto* text = scalar(node, path, "a whole number", issues);

@@ -20,6 +20,9 @@ struct Issue {
   std::string key{};   ///< one that is unknown, or that is given a value and has keys of its own; else empty
 };
 
+/// The values of a preset as a file would have them.
+ConfigNode map_of(const PresetValues& values);
+
 /// Reads a value into `out`, or appends what is wrong with it.
 void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
                    int64_t& out);
@@ -80,19 +83,30 @@ class Decoder {
       : map_(map), path_(std::move(path)), ambient_(std::move(ambient)), issues_(issues) {}
 
   template <class S>
-  void like(S& c, const char*, std::type_identity_t<Presets<S>> presets) {
+  void like(S& c, const char*, const Presets& presets) {
     known_.emplace_back("like");
+    if (in_preset_) return;
     std::vector<std::string> names;
-    for (const auto& [name, apply] : presets) names.emplace_back(name);
+    for (const auto& [name, values] : presets) names.emplace_back(name);
     const ConfigNode* node = map_ ? map_->find("like") : nullptr;
     if (node && !node->text.empty()) {
       decode_scalar(*node, join_path(path_, "like"), one_of(names), issues_, c.like);
     } else if (!node && contains(ambient_, names)) {
       c.like = ambient_;
     }
-    for (const auto& [name, apply] : presets)
-      if (c.like == name) apply(c);
+    for (const auto& [name, values] : presets)
+      if (c.like == name) apply(values, c);
     if (!c.like.empty()) ambient_ = c.like;
+  }
+
+  /// Gives a struct the values of a preset. Those of a kind that is not the chosen one are left out.
+  template <class S>
+  static void apply(const PresetValues& values, S& c) {
+    const auto map = map_of(values);
+    std::vector<Issue> of_other_kinds;
+    Decoder preset(&map, "", "", of_other_kinds);
+    preset.in_preset_ = true;
+    describe(preset, c);
   }
 
   /// The following parts inherit no preset from the enclosing struct.
@@ -281,7 +295,8 @@ class Decoder {
   std::string path_, ambient_;
   std::vector<Issue>& issues_;
   std::vector<std::string> known_, former_;
-  bool partial_ = false;  ///< the node changes an existing value, which keeps its kind
+  bool in_preset_ = false;  ///< the map is a preset's
+  bool partial_ = false;    ///< the node changes an existing value, which keeps its kind
 };
 
 }  // namespace cloze::config_detail

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/config/config_decode.h"
 #include "core/config/config_tree.h"
 #include "core/config/config_types.h"
 #include "core/contains.h"
@@ -21,38 +22,6 @@ struct Entry {
   std::string whole{};  ///< path of the value it inherits when it is not given; empty: it has a default
 };
 
-/// Changes every value of a struct, so that the values a preset sets can be told from those it leaves.
-struct Perturber {
-  template <class S>
-  void like(S&, const char*, std::type_identity_t<Presets<S>>) {}
-  void standalone() {}
-  template <class T, class Apply>
-  void formerly(const char*, const char*, const Apply&) {}
-  template <class T, class Whole>
-  void parts(const char*, std::vector<T>&, const Whole&, const char*) {}
-  template <class T>
-  void kind(const char*, T& field, const char*) {
-    std::vector<std::string> kinds;
-    kinds_of<T>(kinds);
-    choose_kind(field, kinds[(field.index() + 1) % kinds.size()]);
-    std::visit([&](auto& own) { describe(*this, own); }, field);
-  }
-  void refuse(const char*, const std::string&) {}
-  template <class T>
-  void operator()(const char*, T& field, const char*, const Rule& = {}) {
-    if constexpr (is_choice<T>)
-      field = field == choices(T{})[0].value ? choices(T{})[1].value : choices(T{})[0].value;
-    else if constexpr (std::is_same_v<T, bool>)
-      field = !field;
-    else if constexpr (std::is_same_v<T, std::string>)
-      field += "?";
-    else if constexpr (is_scalar<T>)
-      field += 1;
-    else if constexpr (is_list<T>)
-      field.emplace_back();
-  }
-};
-
 /// Lists the entries of a struct.
 class Walker {
  public:
@@ -60,11 +29,11 @@ class Walker {
   std::vector<std::string>* deviations = nullptr;
 
   template <class S>
-  void like(S& c, const char* words, std::type_identity_t<Presets<S>> presets) {
+  void like(S& c, const char* words, const Presets& presets) {
     std::vector<std::string> names;
-    for (const auto& [name, apply] : presets) {
+    for (const auto& [name, values] : presets) {
       names.emplace_back(name);
-      if (deviations && c.like == name) compare_with_preset(c, apply);
+      if (deviations && c.like == name) compare_with_preset(c, values);
     }
     if (path_.empty()) whole_ = c.like;
     const bool has_no_preset = c.like.empty() && !whole_.empty() && !contains(names, whole_);
@@ -161,27 +130,13 @@ class Walker {
     }
   }
   template <class S>
-  void compare_with_preset(const S& c, void (*apply)(S&)) {
-    S plain{}, perturbed{}, now = c;
-    const auto before = values_of(plain);
-    Perturber perturb;
-    describe(perturb, perturbed);
-    const auto changed = values_of(perturbed);
-    apply(plain);
-    apply(perturbed);
-    const auto preset = values_of(plain), of_preset = values_of(perturbed), given = values_of(now);
-    std::vector<Entry> entries;
-    Walker(entries).walk(plain);
-    for (const auto& entry : entries) {
-      const auto& path = entry.path;
-      if (!preset.contains(path) || !of_preset.contains(path) || !given.contains(path)) continue;
-      // Where a change is lost, the value depends on another key, and the preset is not known to set it.
-      const bool is_lost = before.contains(path) && changed.contains(path) && changed.at(path) == before.at(path);
-      const bool is_set = preset.at(path) == of_preset.at(path) && !is_lost;
-      if (is_set && given.at(path) != preset.at(path))
-        deviations->push_back(join_path(path_, path) + " is " + given.at(path) + ", " + c.like + " has " +
-                              preset.at(path));
-    }
+  void compare_with_preset(S& c, const PresetValues& values) {
+    S preset = c;
+    Decoder::apply(values, preset);
+    const auto has = values_of(c), wanted = values_of(preset);
+    for (const auto& [key, value] : values)
+      if (has.contains(key) && wanted.contains(key) && has.at(key) != wanted.at(key))
+        deviations->push_back(join_path(path_, key) + " is " + has.at(key) + ", " + c.like + " has " + wanted.at(key));
   }
   /// The values of a struct itself, by path.
   template <class S>

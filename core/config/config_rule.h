@@ -85,9 +85,10 @@ E choice_of(const std::string& name) {
   fail<ConfigError>("'", name, "' is not known; choose one of ", names);
 }
 
-/// Named presets of a struct `S` that has a field `like`.
-template <class S>
-using Presets = std::vector<std::pair<const char*, void (*)(S&)>>;
+/// Values of keys, written as in a file.
+using PresetValues = std::vector<std::pair<const char*, const char*>>;
+/// Named presets of a struct with a field `like`.
+using Presets = std::vector<std::pair<const char*, PresetValues>>;
 
 /// The rules that a config breaks, one sentence each: the value, its key and a remedy.
 class Limits {

@@ -46,7 +46,15 @@ struct DenoisingConfig final : GenerativeKind<DenoisingConfig>, BartNoise {
 template <class V>
 void describe(V& v, DenoisingConfig& c) {
   v.like(c, "the noise of a published implementation",
-         {{"bart", [](DenoisingConfig& m) { static_cast<BartNoise&>(m) = BartNoise{}; }}});
+         {{"bart",
+           {{"permute_sentences", "1"},
+            {"mask_ratio", "0.3"},
+            {"mask_length", "span-poisson"},
+            {"poisson_lambda", "3.5"},
+            {"replace_length", "1"},
+            {"random_ratio", "0.1"},
+            {"insert_ratio", "0"},
+            {"rotate_prob", "0"}}}});
   describe_next_token(v, c);
   v("permute_sentences", c.permute_sentences, "share of the sentences that are permuted among themselves",
     in_range(0, 1));

@@ -28,13 +28,10 @@ struct GapSentencesConfig final : GenerativeKind<GapSentencesConfig> {
   std::vector<ScoringForm> forms(const BackboneConfig&) const override { return {ScoringForm::likelihood}; }
   const char* rate_key() const override { return "gap_sentences_ratio"; }
 };
-inline void pegasus_selection(GapSentencesConfig& c) {
-  c.gap_sentences_ratio = 0.3;
-  c.choose = SentenceChoice::ind_orig;
-}
 template <class V>
 void describe(V& v, GapSentencesConfig& c) {
-  v.like(c, "the selection of a published model", {{"pegasus", pegasus_selection}});
+  v.like(c, "the selection of a published model",
+         {{"pegasus", {{"gap_sentences_ratio", "0.3"}, {"choose", "ind-orig"}}}});
   describe_next_token(v, c);
   v("gap_sentences_ratio", c.gap_sentences_ratio, "share of the sentences that are masked", in_range(0, 1));
   v("choose", c.choose,

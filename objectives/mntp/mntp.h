@@ -28,8 +28,14 @@ namespace cloze {
 struct MntpConfig final : KindOf<MntpConfig>, NextTokenTerms, Masking, StaticMasking {
   static constexpr const char* kind = "mntp";
   MntpConfig() {
-    apply_gpt_bert(*this);
     initial_mlm_probability = 0.3;
+    count = CountRule::stochastic;  // what follows is what `like: gpt-bert` says
+    count_special = false;
+    unit = MaskingUnit::token_span;
+    span_p = 0;
+    max_span_length = 3;
+    random_from = RandomFrom::words;
+    draw_per = DrawPer::span;
   }
   double causal_share = 0;
 

@@ -29,13 +29,10 @@ struct PlmConfig final : KindOf<PlmConfig>, NextTokenTerms {
 };
 template <class V>
 void describe(V& v, PlmConfig& c) {
-  v.like(c, "the orders and targets of a published implementation", {{"xlnet", [](PlmConfig& m) {
-                                                                        m.num_predict = 85;
-                                                                        m.perm_size = 256;
-                                                                        m.mask_alpha = 6;
-                                                                        m.mask_beta = 1;
-                                                                        m.max_ngram = 5;
-                                                                      }}});
+  v.like(
+      c, "the orders and targets of a published implementation",
+      {{"xlnet",
+        {{"num_predict", "85"}, {"perm_size", "256"}, {"mask_alpha", "6"}, {"mask_beta", "1"}, {"max_ngram", "5"}}}});
   describe_next_token(v, c);
   v("num_predict", c.num_predict, "maximum number of predicted tokens in a sequence; 0 = a sixth of the tokens",
     at_least(0));

@@ -36,7 +36,8 @@ struct RtdConfig final : KindOf<RtdConfig> {
   RtdConfig() {
     weight = 50;
     mlm.like = "electra";
-    apply_rules(mlm, electra_masking);
+    mlm.mask_prob = 0.85;  // as the preset has them
+    mlm.random_prob = 0;
   }
   ReplaceBy replace_by = ReplaceBy::generator;
   double generator_hidden_size = 0.25;

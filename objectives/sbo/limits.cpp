@@ -1,3 +1,4 @@
+#include "core/config/config.h"
 #include "models/layers/cost.h"
 #include "objectives/limits.h"
 #include "objectives/mlm/mlm.h"
@@ -19,11 +20,6 @@ void SboConfig::expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) 
   for (auto& row : rows) row.boundary_predicted = expected_masks(maskings_of(in.objectives), row.length);
 }
 
-Objectives SboConfig::row_makers() const {
-  MlmConfig spans;
-  spans.like = "spanbert";
-  apply_rules(spans, spanbert_masking);
-  return {spans};
-}
+Objectives SboConfig::row_makers() const { return {preset<MlmConfig>("spanbert")}; }
 
 }  // namespace cloze

@@ -58,11 +58,8 @@ struct SpanCorruptionConfig final : GenerativeKind<SpanCorruptionConfig> {
 };
 template <class V>
 void describe(V& v, SpanCorruptionConfig& c) {
-  v.like(c, "the corruption of a published implementation", {{"t5", [](SpanCorruptionConfig& m) {
-                                                                m.corruption = Corruption::spans;
-                                                                m.noise_density = 0.15;
-                                                                m.mean_noise_span_length = 3;
-                                                              }}});
+  v.like(c, "the corruption of a published implementation",
+         {{"t5", {{"corruption", "spans"}, {"noise_density", "0.15"}, {"mean_noise_span_length", "3"}}}});
   describe_next_token(v, c);
   v("corruption", c.corruption, "the corruption");
   v("noise_density", c.noise_density, "share of the tokens that are corrupted; for spans at least one token",

@@ -153,17 +153,17 @@ struct RunConfig {
 template <class V>
 void describe(V& v, RunConfig& c) {
   v.like(c, "preset for every section that has a preset of this name and no `like` of its own",
-         {{"google-bert", [](RunConfig&) {}},
-          {"huggingface", [](RunConfig&) {}},
-          {"fairseq-roberta", [](RunConfig&) {}},
-          {"albert", [](RunConfig&) {}},
-          {"spanbert", [](RunConfig&) {}},
-          {"electra", [](RunConfig&) {}},
-          {"megatron", [](RunConfig&) {}},
-          {"t5", [](RunConfig&) {}},
-          {"bart", [](RunConfig&) {}},
-          {"pegasus", [](RunConfig&) {}},
-          {"xlnet", [](RunConfig&) {}}});
+         {{"google-bert", {}},
+          {"huggingface", {}},
+          {"fairseq-roberta", {}},
+          {"albert", {}},
+          {"spanbert", {}},
+          {"electra", {}},
+          {"megatron", {}},
+          {"t5", {}},
+          {"bart", {}},
+          {"pegasus", {}},
+          {"xlnet", {}}});
   v("model", c.model, "the network");
   v("init", c.init, "initial weights from another run");
   v("freeze", c.freeze, "what keeps the weights of init.from");

@@ -151,27 +151,27 @@ struct ScheduleConfig {
 /// of several budgets are one run so far. 0: the rate depends on the budget from the start.
 double stable_fraction(const ScheduleConfig& schedule);
 
-/// The schedule that decays along a straight line to 0.
-inline LinearSchedule& choose_linear(ScheduleConfig& s, bool from_start) {
-  auto& linear = choose<LinearSchedule>(s.shape);
-  linear.decay_from_start = from_start;
-  linear.decay_in_warmup = false;
-  linear.end_factor = 0;
-  return linear;
+/// The schedule that decays along a straight line.
+inline PresetValues linear_schedule(const char* from_start, const char* in_warmup = "false",
+                                    const char* end_factor = "0") {
+  return {{"shape", "linear"},
+          {"decay_from_start", from_start},
+          {"decay_in_warmup", in_warmup},
+          {"end_factor", end_factor}};
 }
 
 template <class V>
 void describe(V& v, ScheduleConfig& c) {
   v.like(c, "the start and the end of the decay follow that code",
-         {{"google-bert", [](ScheduleConfig& s) { choose_linear(s, /*from_start=*/true); }},
-          {"albert", [](ScheduleConfig& s) { choose_linear(s, /*from_start=*/true); }},
-          {"spanbert", [](ScheduleConfig& s) { choose_linear(s, /*from_start=*/true); }},
-          {"electra", [](ScheduleConfig& s) { choose_linear(s, /*from_start=*/true).decay_in_warmup = true; }},
-          {"huggingface", [](ScheduleConfig& s) { choose_linear(s, /*from_start=*/false); }},
-          {"fairseq-roberta", [](ScheduleConfig& s) { choose_linear(s, /*from_start=*/false); }},
-          {"megatron", [](ScheduleConfig& s) { choose_linear(s, /*from_start=*/false); }},
-          {"xlnet", [](ScheduleConfig& s) { choose_linear(s, /*from_start=*/false).end_factor = 1e-3; }},
-          {"t5", [](ScheduleConfig& s) { choose<InverseSqrtSchedule>(s.shape); }}});
+         {{"google-bert", linear_schedule(/*from_start=*/"true")},
+          {"albert", linear_schedule(/*from_start=*/"true")},
+          {"spanbert", linear_schedule(/*from_start=*/"true")},
+          {"electra", linear_schedule(/*from_start=*/"true", /*in_warmup=*/"true")},
+          {"huggingface", linear_schedule(/*from_start=*/"false")},
+          {"fairseq-roberta", linear_schedule(/*from_start=*/"false")},
+          {"megatron", linear_schedule(/*from_start=*/"false")},
+          {"xlnet", linear_schedule(/*from_start=*/"false", /*in_warmup=*/"false", /*end_factor=*/"1e-3")},
+          {"t5", {{"shape", "inverse_sqrt"}}}});
   v.kind("shape", c.shape, "the rate after the warm-up");
   v("warmup", c.warmup,
     "length of the linear warm-up from 0: below 1 a fraction of the budget, from 1 on a number of steps",

@@ -8,7 +8,12 @@
 #include "core/text.h"
 #include "models/attention/kinds.h"
 #include "models/families/bert.h"
+#include "objectives/denoising/denoising.h"
+#include "objectives/gap_sentences/gap_sentences.h"
+#include "objectives/mntp/mntp.h"
+#include "objectives/plm/plm.h"
 #include "objectives/rtd/rtd.h"
+#include "objectives/span_corruption/span_corruption.h"
 #include "objectives/nsp_sop/nsp_sop.h"
 #include "run/config/load_config.h"
 #include "tests/support/catch.h"
@@ -34,6 +39,41 @@ std::string refused(const std::string& yaml, const std::vector<std::string>& ove
 
 RunConfig accepted(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
   return decode<RunConfig>(ConfigTree::parse(yaml, "run.yaml", overrides));
+}
+
+/// The presets that a struct describes, and nothing else of it.
+struct PresetsOf {
+  Presets presets{};
+  template <class S>
+  void like(S&, const char*, const Presets& described) {
+    presets = described;
+  }
+  template <class... Parts>
+  void operator()(const Parts&...) {}
+  template <class... Parts>
+  void parts(const Parts&...) {}
+  template <class... Parts>
+  void kind(const Parts&...) {}
+  template <class T, class... Parts>
+  void formerly(const Parts&...) {}
+  void refuse(const char*, const std::string&) {}
+};
+
+/// Holds each preset of a struct to the same values in a file, whose mistakes throw.
+template <class S>
+void check_presets() {
+  PresetsOf described;
+  S any{};
+  describe(described, any);
+  REQUIRE_FALSE(described.presets.empty());
+  for (const auto& [name, values] : described.presets) {
+    INFO(name);
+    std::string yaml;
+    for (const auto& [key, value] : values) yaml += std::string(key) + ": " + value + "\n";
+    auto of_file = decode<S>(ConfigTree::parse(yaml, "preset.yaml"));
+    of_file.like = name;
+    CHECK(to_yaml(preset<S>(name)) == to_yaml(of_file));
+  }
 }
 
 }  // namespace
@@ -243,6 +283,25 @@ TEST_CASE("a preset at the root sets schedule and optimizer as published, and pa
   CHECK(deviations(accepted("like: bart\nmodel: {kind: bart}\nobjectives: [{kind: denoising}]")) ==
         std::vector<std::string>{"optimizer has no preset bart and keeps its own defaults",
                                  "schedule has no preset bart and keeps its own defaults"});
+}
+
+TEST_CASE("a preset gives what its values give in a file", "[core][config]") {
+  check_presets<OptimizerConfig>();
+  check_presets<ScheduleConfig>();
+  check_presets<Masking>();
+  check_presets<BertConfig>();
+  check_presets<DenoisingConfig>();
+  check_presets<GapSentencesConfig>();
+  check_presets<PlmConfig>();
+  check_presets<SpanCorruptionConfig>();
+}
+
+TEST_CASE("mntp masks as the preset gpt-bert, and the generator of rtd as electra", "[core][config]") {
+  auto gpt_bert = preset<Masking>("gpt-bert");
+  gpt_bert.like = "";
+  gpt_bert.initial_mlm_probability = 0.3;
+  CHECK(to_yaml(static_cast<Masking>(MntpConfig{})) == to_yaml(gpt_bert));
+  CHECK(to_yaml(static_cast<Masking>(RtdConfig{}.mlm)) == to_yaml(preset<Masking>("electra")));
 }
 
 TEST_CASE("overrides are decoded like the file, and errors name them", "[core][config]") {

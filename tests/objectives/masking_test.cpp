@@ -1,4 +1,5 @@
 #include "core/contains.h"
+#include "core/config/config.h"
 #include "objectives/mlm/mlm.h"
 #include "objectives/masking.h"
 
@@ -341,11 +342,9 @@ TEST_CASE("a span is masked, replaced or kept as a whole, and random tokens foll
   counts[10] = 300;
   counts[11] = 100;
   const TokenProperties counted(f.tokenizer, counts);
-  MlmConfig config;
-  auto halves = spanbert_masking;
-  halves.mask_prob = 0.5;
-  halves.random_prob = 0.5;
-  apply_rules(config, halves);
+  auto config = preset<MlmConfig>("spanbert");
+  config.mask_prob = 0.5;
+  config.random_prob = 0.5;
   Masker masker(config, counted);
   int64_t ten = 0, eleven = 0, spans = 0, masked = 0;
   for (uint64_t row = 0; row < 2000; ++row) {
@@ -369,17 +368,14 @@ TEST_CASE("a span is masked, replaced or kept as a whole, and random tokens foll
 
 TEST_CASE("special tokens are chosen if the rule allows it", "[objectives]") {
   Fixture f;
-  MlmConfig config;
-  apply_rules(config, fairseq_roberta_masking);
-  const auto c = run(f, config, 3000);
+  const auto c = run(f, preset<MlmConfig>("fairseq-roberta"), 3000);
   CHECK(std::abs(sigmas(c.special_chosen, c.chosen, 2.0 / 64)) < 4.5);
 }
 
 TEST_CASE("gpt-bert's spans tile the text, all lengths are equally likely, and a span shares one draw",
           "[objectives][mntp]") {
   Fixture f;
-  MlmConfig config;
-  apply_gpt_bert(config);
+  auto config = preset<MlmConfig>("gpt-bert");
   config.mlm_probability = 0.3;
   const auto c = run(f, config, 10000);
   CHECK(c.special_chosen == 0);

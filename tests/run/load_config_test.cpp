@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "core/config/config.h"
 #include "tests/support/runs.h"
 
 using namespace cloze;
@@ -95,8 +96,7 @@ TEST_CASE(
   auto config = tiny_run(dir, 8);
   config.schedule.shape = ConstantSchedule{};
   config.schedule.warmup = 0;
-  fairseq_roberta_optimizer(config.optimizer);
-  config.optimizer.like = "fairseq-roberta";
+  config.optimizer = preset<OptimizerConfig>("fairseq-roberta");
   auto& adam = std::get<AdamW>(config.optimizer.rule);
   adam.epsilon = 1e-2;  // large, so that the form of epsilon matters
   adam.epsilon_hat = false;

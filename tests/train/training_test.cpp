@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/tensor/safetensors.h"
+#include "core/config/config.h"
 #include "models/families/families.h"
 #include "objectives/kinds.h"
 #include "tests/support/runs.h"
@@ -53,10 +54,8 @@ TEST_CASE("every family learns the language with its own objectives", "[train][l
     model.embedding_size = model.embedding_size > 0 ? 24 : 0;
     return model;
   };
-  MlmConfig spans, ngrams, electra;
-  apply_rules(spans, spanbert_masking);
-  apply_rules(electra, electra_masking);
-  apply_rules(ngrams, albert_masking);
+  auto spans = preset<MlmConfig>("spanbert"), ngrams = preset<MlmConfig>("albert");
+  const auto electra = preset<MlmConfig>("electra");
   spans.max_span_length = 1, ngrams.max_ngram = 1;  // in this language every second word determines the word in between
   LongformerConfig near;
   near.attention = WindowAttention{.attention_window = {4}};

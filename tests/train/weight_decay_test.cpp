@@ -2,6 +2,7 @@
 #include <regex>
 
 #include "objectives/network.h"
+#include "core/config/config.h"
 #include "tests/support/catch.h"
 #include "tests/support/families.h"
 #include "optimizers/optimizer.h"
@@ -13,11 +14,7 @@ TEST_CASE(
     "by name",
     "[train][optimizer]") {
   const std::regex excluded_names("bias|norm"), score_bias_names("r_[wrs]_bias|relative_attention_bias");
-  const OptimizerConfig plain{}, published = [] {
-    OptimizerConfig c;
-    xlnet_optimizer(c);
-    return c;
-  }();
+  const OptimizerConfig plain{}, published = preset<OptimizerConfig>("xlnet");
   OptimizerConfig all_decay;
   all_decay.decay_norm_and_bias = true;
   int score_biases = 0;

@@ -1,5 +1,6 @@
 // Rows of words in languages without spaces between them.
 #include "core/random.h"
+#include "core/config/config.h"
 #include "models/families/bart.h"
 #include "objectives/kinds.h"
 #include "run/config/load_config.h"
@@ -70,12 +71,6 @@ MlmConfig words_of(MlmConfig mlm) {
   return mlm;
 }
 
-MlmConfig masking_like(const MaskingRules& rules) {
-  MlmConfig mlm;
-  apply_rules(mlm, rules);
-  return mlm;
-}
-
 void check_all(const Inspection& inspection) {
   for (const auto& check : inspection.checks) {
     INFO(check.name << " " << check.observed << " " << check.expected);
@@ -111,9 +106,9 @@ TEST_CASE(
       auto config = tiny_run(dir, 1);
       config.data.tokens = prepare_unspaced(dir, language, kind);
       check_as_tokens(config, words_of({}), {}, 0);
-      check_as_tokens(config, masking_like(albert_masking), {}, 0);
+      check_as_tokens(config, preset<MlmConfig>("albert"), {}, 0);
       // One draw for each word leaves a row of 11 words empty in 0.85^11 = 17 % of all cases, in any language.
-      const auto independent = masking_like(huggingface_masking);
+      const auto independent = preset<MlmConfig>("huggingface");
       check_as_tokens(config, words_of(independent), independent, rows_looked_at / 5);
     }
 }
