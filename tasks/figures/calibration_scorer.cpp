@@ -11,7 +11,6 @@ namespace cloze {
 
 namespace {
 
-
 constexpr size_t bins = 15;  // Guo et al. 2017, section 5
 
 /// What one item says of the probabilities that were predicted for it.
