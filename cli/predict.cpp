@@ -22,6 +22,20 @@ void add_predict(CLI::App& app, Globals& globals) {
   verb->add_option("--task", command->task,
                    "the task of an imported network that came with the head of one: which columns items have, and how "
                    "files write its labels");
+  const auto* uncertainty = "Uncertainty";
+  verb->add_option("--samples", command->samples,
+                   "passes with dropout, whose predictions are averaged; 0 = one pass without it")
+      ->check(CLI::Range(0, 10000))
+      ->group(uncertainty);
+  verb->add_option("--seed", command->seed, "of the dropout of --samples")->group(uncertainty);
+  verb->add_option("--ensemble", command->ensemble, "further runs of the task, whose predictions are averaged too")
+      ->group(uncertainty);
+  verb->add_flag("--calibrated", command->calibrated, "probabilities are those at the temperature of the valid part")
+      ->group(uncertainty);
+  verb->add_option("--coverage", command->coverage,
+                   "with --json a set of labels that holds the right one in so many cases, 0.9, by the valid part")
+      ->check(CLI::Range(0.0, 0.9999))
+      ->group(uncertainty);
   verb->add_flag("--skip-bad", command->skip_bad, skip_bad_help);
   verb->add_flag("--json", command->json, "print a line of JSON for each item");
   verb->footer(
@@ -43,6 +57,7 @@ void add_predict(CLI::App& app, Globals& globals) {
                          ": predictions are written as .tsv, .csv, .jsonl, .conll or .json; name such a file");
     if (!out.empty()) check_output_file("--out", out, {command->file});
     require<ConfigError>(out.empty() || !command->json, "--json prints, and --out writes; leave one of them out");
+    for (const auto& path : command->ensemble) check_run_path(path);
     check_items_path(command->file);
     globals.exit_code = run_engine(*command);
   });

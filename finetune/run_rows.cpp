@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "core/random.h"
 #include "core/tensor/parallel.h"
 #include "run/device.h"
 
@@ -15,10 +16,13 @@ namespace cloze {
 
 namespace {
 
-/// Puts a network into evaluation mode, and back into the one that it was in.
+/// Puts a network into evaluation mode, or with dropout into that of training, and back into the one that it was in.
 class InEvaluation {
  public:
-  explicit InEvaluation(Network& network) : network_(network), trained_(network.is_training()) { network.eval(); }
+  explicit InEvaluation(Network& network, bool with_dropout = false)
+      : network_(network), trained_(network.is_training()) {
+    network.train(with_dropout);
+  }
   ~InEvaluation() { network_.train(trained_); }
   InEvaluation(const InEvaluation&) = delete;
   InEvaluation& operator=(const InEvaluation&) = delete;
@@ -55,8 +59,9 @@ Tensor logits_of(Network& network, const Objective& head, const Batch& batch) {
 /// its rows, in any order. On the CPU each of several batches is computed by one thread.
 template <class Compute, class Take>
 void for_each_batch(Network& network, const LabelledSetting& setting, const std::vector<TaskRow>& rows,
-                    bool with_targets, int64_t batch_tokens, const Compute& compute, const Take& take) {
-  const InEvaluation evaluation(network);
+                    bool with_targets, int64_t batch_tokens, const Compute& compute, const Take& take,
+                    std::optional<uint64_t> dropout_key = {}) {
+  const InEvaluation evaluation(network, dropout_key.has_value());
   const auto device = device_of(network);
   std::vector<size_t> order(rows.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -77,6 +82,7 @@ void for_each_batch(Network& network, const LabelledSetting& setting, const std:
     for (const auto row : numbers) chosen.push_back(&rows[row]);
     auto made = labelled_batch(setting, chosen, with_targets);
     made.candidates = Tensor();  // rows of like length are seldom of one item
+    if (dropout_key) made.dropout_key = mix(*dropout_key, static_cast<uint64_t>(number));
     const auto batch = to_device(std::move(made), device);
     const auto computed = compute(batch);
     const std::lock_guard lock(taking);
@@ -118,20 +124,22 @@ void add_outputs(Network& network, HeadUse use, const RowStates& rows, std::vect
 }  // namespace
 
 TaskOutputs run_rows(Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
-                     int64_t batch_tokens) {
+                     int64_t batch_tokens, std::optional<uint64_t> dropout_key) {
   const auto setting = labelled_setting(network.model_config(), objectives);
   if (const auto* probes = probes_of(network)) return run_probes(network, objectives, rows).at(probes->chosen());
   TaskOutputs outputs;
   outputs.logits.resize(rows.size());
   const auto compute = [&](const Batch& batch) { return logits_of(network, *network.objectives[0], batch); };
-  for_each_batch(network, setting, rows, /*with_targets=*/false, batch_tokens, compute,
-                 [&](const Tensor& logits, const Batch&, std::span<const size_t> numbers) {
-                   for (size_t i = 0; i < numbers.size(); ++i) {
-                     const auto row = logits[static_cast<int64_t>(i)];
-                     const auto length = std::ssize(rows[numbers[i]].ids);
-                     outputs.logits[numbers[i]] = (reads_texts(setting.use) ? row : row.narrow(0, 0, length)).clone();
-                   }
-                 });
+  for_each_batch(
+      network, setting, rows, /*with_targets=*/false, batch_tokens, compute,
+      [&](const Tensor& logits, const Batch&, std::span<const size_t> numbers) {
+        for (size_t i = 0; i < numbers.size(); ++i) {
+          const auto row = logits[static_cast<int64_t>(i)];
+          const auto length = std::ssize(rows[numbers[i]].ids);
+          outputs.logits[numbers[i]] = (reads_texts(setting.use) ? row : row.narrow(0, 0, length)).clone();
+        }
+      },
+      dropout_key);
   return outputs;
 }
 

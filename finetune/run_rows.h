@@ -1,5 +1,7 @@
 #pragma once
 // What a network with the head of a task says of rows.
+#include <optional>
+
 #include "finetune/labelled_rows.h"
 #include "objectives/network.h"
 #include "objectives/task_heads/layer_probes.h"
@@ -16,12 +18,13 @@ struct TaskOutputs {
 /// The tokens of a batch, with padding, unless somebody asks for others.
 inline constexpr int64_t tokens_of_batch = 1024;
 
-/// Runs rows without dropout and without gradients, those of like length together, about `batch_tokens` tokens with
-/// padding at a time. The network is in the mode that it was in before. Of probes, the one that stands for the run
-/// gives the outputs. Throws ConfigError for a network without the head of a task, Interrupted after a signal to a
-/// program that saves.
+/// Runs rows without gradients, those of like length together, about `batch_tokens` tokens with padding at a time. The
+/// network is in the mode that it was in before. Of probes, the one that stands for the run gives the outputs. Throws
+/// ConfigError for a network without the head of a task, Interrupted after a signal to a program that saves.
+///
+/// dropout_key  with dropout, whose masks are a function of this key and the rows; none: without
 TaskOutputs run_rows(Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
-                     int64_t batch_tokens = tokens_of_batch);
+                     int64_t batch_tokens = tokens_of_batch, std::optional<uint64_t> dropout_key = {});
 
 /// What the probes of a network read of rows.
 struct RowStates {

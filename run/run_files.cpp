@@ -43,9 +43,10 @@ bool is_first_file(const std::string& name) {
 }
 
 bool is_run_file(const std::string& name) {
-  return is_first_file(name) || is_one_of({"latest", "best", "summary.json", "held_out.json", "suites.json", "loss.svg",
-                                           "predictions.jsonl", "hardest.md", "confusion.svg"},
-                                          name);
+  return is_first_file(name) ||
+         is_one_of({"latest", "best", "summary.json", "held_out.json", "suites.json", "loss.svg", "predictions.jsonl",
+                    "hardest.md", "confusion.svg", "reliability.svg", "layers.svg"},
+                   name);
 }
 
 bool is_left_of_run(const std::string& name) {

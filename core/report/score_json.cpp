@@ -7,7 +7,8 @@
 namespace cloze {
 
 nlohmann::json score_json(const Score& score) {
-  nlohmann::json fields{{"value", score.value}, {"count", score.count}, {"ties", score.ties}};
+  nlohmann::json fields{{"value", nullptr}, {"count", score.count}, {"ties", score.ties}};
+  if (score.is_defined()) fields["value"] = score.value;
   if (score.interval) fields.update({{"low", score.interval->low}, {"high", score.interval->high}});
   return fields;
 }

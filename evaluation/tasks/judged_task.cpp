@@ -8,6 +8,7 @@
 #include "tasks/figures/item_clusters.h"
 #include "tasks/kinds/spans/span_answer.h"
 #include "tasks/figures/task_metric.h"
+#include "tasks/figures/temperature.h"
 
 namespace cloze {
 
@@ -37,12 +38,13 @@ void require_same_labels(const Task& task, const Objectives& objectives, const s
 
 }  // namespace
 
-JudgedTask judged_task(const std::string& folder, const Objectives& objectives, double no_answer_threshold) {
+JudgedTask judged_task(const std::string& folder, const Objectives& objectives, const ChosenOnValid& chosen) {
   auto prepared = open_prepared_task(folder);
   auto& task = prepared.task;
   require_same_labels(task, objectives, folder);
   auto setting = prediction_setting(task.config, task.labels, prepared.may_lack_answers);
-  setting.no_answer_threshold = no_answer_threshold;
+  setting.no_answer_threshold = chosen.no_answer_threshold;
+  setting.temperature = chosen.temperature;
   return {.task = std::move(task), .objectives = objectives, .setting = setting};
 }
 
@@ -81,8 +83,8 @@ std::vector<ItemPrediction> predictions_by(const TaskOutputs& outputs, const Jud
 }  // namespace
 
 std::vector<ItemPrediction> predict_items(Network& network, const JudgedTask& task, const std::vector<TaskItem>& items,
-                                          const std::vector<TaskRow>& rows) {
-  return predictions_by(run_rows(network, task.objectives, rows), task, items, rows);
+                                          const std::vector<TaskRow>& rows, std::optional<uint64_t> dropout_key) {
+  return predictions_by(run_rows(network, task.objectives, rows, tokens_of_batch, dropout_key), task, items, rows);
 }
 
 bool are_finite(const std::vector<ItemPrediction>& predictions) {
@@ -93,10 +95,15 @@ bool are_finite(const std::vector<ItemPrediction>& predictions) {
   });
 }
 
+std::vector<TaskPrediction> plain_predictions(const std::vector<ItemPrediction>& predictions) {
+  std::vector<TaskPrediction> plain;
+  for (const auto& one : predictions) plain.push_back(one.prediction);
+  return plain;
+}
+
 TaskFigures figures_of_predictions(const JudgedTask& task, const std::vector<TaskItem>& items,
                                    const std::vector<ItemPrediction>& predictions, int64_t resamples) {
-  std::vector<TaskPrediction> made;
-  for (const auto& one : predictions) made.push_back(one.prediction);
+  const auto made = plain_predictions(predictions);
   auto options = metric_options(task.task);
   options.resamples = resamples;
   return metrics_of(task.task.config.kind, items, task.task.labels, made, options);
@@ -104,6 +111,8 @@ TaskFigures figures_of_predictions(const JudgedTask& task, const std::vector<Tas
 
 void choose_setting(JudgedTask& task, const std::vector<TaskItem>& items, const std::string& metric,
                     std::vector<ItemPrediction>& predictions) {
+  if (task.setting.kind->form == AnswerForm::label)
+    task.setting.temperature = fitted_temperature(items, plain_predictions(predictions));
   if (!task.setting.may_have_no_answer) return;
   auto answering = task.setting;
   answering.may_have_no_answer = false;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "evaluation/evaluate.h"
+#include "finetune/chosen.h"
 #include "finetune/run_rows.h"
 #include "tasks/figures/figures.h"
 #include "tasks/figures/item_prediction.h"
@@ -18,9 +19,9 @@ struct JudgedTask {
   PredictionSetting setting{};
 };
 
-/// The task in a prepared folder for a network with these objectives. `no_answer_threshold`: spans, that of the
-/// checkpoint (TrainState). Throws DataError for a damaged folder, and for one with other labels than the objective's.
-JudgedTask judged_task(const std::string& folder, const Objectives& objectives, double no_answer_threshold = 0);
+/// The task in a prepared folder for a network with these objectives. `chosen`: of the checkpoint. Throws DataError for
+/// a damaged folder, and for one with other labels than the objective's.
+JudgedTask judged_task(const std::string& folder, const Objectives& objectives, const ChosenOnValid& chosen = {});
 
 /// The task of a file for a network that came with its head, and has been trained on it elsewhere: `file` says what its
 /// items are, and the head which labels there are, in its order; `labels` of the file may say how files write them.
@@ -29,10 +30,11 @@ JudgedTask task_of_head(const std::string& file, const Objectives& objectives);
 
 /// Predictions for items, in their order.
 ///
-/// rows    of the items, those of each together
+/// rows         of the items, those of each together
+/// dropout_key  with dropout drawn by this key
 /// Throws Interrupted after a signal to a program that saves.
 std::vector<ItemPrediction> predict_items(Network& network, const JudgedTask& task, const std::vector<TaskItem>& items,
-                                          const std::vector<TaskRow>& rows);
+                                          const std::vector<TaskRow>& rows, std::optional<uint64_t> dropout_key = {});
 
 struct JudgedPart {
   std::vector<ItemPrediction> predictions{};
@@ -42,12 +44,16 @@ struct JudgedPart {
 /// Whether figures can be made of predictions, as they can of those of a network that did not diverge.
 bool are_finite(const std::vector<ItemPrediction>& predictions);
 
+/// What is predicted, without the losses.
+std::vector<TaskPrediction> plain_predictions(const std::vector<ItemPrediction>& predictions);
+
 /// Figures of predictions. `resamples`: of their intervals; 0: those of shares alone have some.
 TaskFigures figures_of_predictions(const JudgedTask& task, const std::vector<TaskItem>& items,
                                    const std::vector<ItemPrediction>& predictions, int64_t resamples);
 
 /// Chooses by predictions what is left to choose after training, sets it in the setting of the task and decides the
-/// predictions anew: of spans whose questions may have no answer the threshold, for exact matches or F1 as `metric` is.
+/// predictions anew: of spans whose questions may have no answer the threshold, for exact matches or F1 as `metric` is;
+/// of one label the temperature, which decides nothing.
 void choose_setting(JudgedTask& task, const std::vector<TaskItem>& items, const std::string& metric,
                     std::vector<ItemPrediction>& predictions);
 

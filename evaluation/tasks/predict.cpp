@@ -22,7 +22,7 @@
 #include "data/reading/byte_source.h"
 #include "data/reading/line_reader.h"
 #include "data/reading/table_reader.h"
-#include "evaluation/tasks/task_runs.h"
+#include "evaluation/tasks/prediction_passes.h"
 #include "models/backbone_config.h"
 #include "tasks/figures/figures_output.h"
 #include "tasks/figures/item_prediction.h"
@@ -68,7 +68,8 @@ class PredictionOutput {
   /// `file`: of the items. Throws ConfigError for a form that the task's kind does not have.
   PredictionOutput(const PredictRequest& command, const std::string& file, const Task& task);
 
-  void add(const ItemPrediction& prediction, const TaskItem& item);
+  /// `more`: keys of the line of JSON.
+  void add(const ItemPrediction& prediction, const TaskItem& item, const nlohmann::ordered_json& more);
   /// Prints what was added, or writes it to the file that will be --out.
   void flush();
   /// Puts the file at its place. Throws Error with the system's reason.
@@ -154,11 +155,14 @@ std::string PredictionOutput::table_line(const ItemPrediction& prediction, const
   return lines + (input_ ? record_ : cell(item.id)) + separator_ + predicted + "\n";
 }
 
-void PredictionOutput::add(const ItemPrediction& prediction, const TaskItem& item) {
+void PredictionOutput::add(const ItemPrediction& prediction, const TaskItem& item, const nlohmann::ordered_json& more) {
   switch (form_) {
-    case Form::json_lines:
-      text_ += json_text(task_.config.kind->json_of(prediction, item, task_.labels)) + "\n";
+    case Form::json_lines: {
+      auto line = task_.config.kind->json_of(prediction, item, task_.labels);
+      line.update(more);
+      text_ += json_text(line) + "\n";
       break;
+    }
     case Form::table:
     case Form::csv:
       text_ += table_line(prediction, item);
@@ -236,13 +240,6 @@ bool has_gold(const TaskItem& item) { return item.gold.is_known(); }
 
 bool has_label(const TaskItem& item) { return !item.gold.labels.empty(); }
 
-/// The run of a command, whose items are texts.
-TaskRun open_with_tokenizer(const PredictRequest& c) {
-  auto opened = open_task_run(c.run, c.checkpoint, c.task);
-  require_tokenizer(opened.run);
-  return opened;
-}
-
 /// The file with the items that a command names, or a copy of standard input.
 std::string file_of_items(const PredictRequest& c, const Task& task, const ScratchFolder& scratch) {
   return c.file == "-" ? spooled_items(task, scratch) : find_task_data(fs::absolute(c.file).string(), task.file);
@@ -253,52 +250,53 @@ class Predictor {
  public:
   explicit Predictor(const PredictRequest& command)
       : command_(command),
-        opened_(open_with_tokenizer(command)),
-        file_(file_of_items(command, opened_.task.task, scratch_)),
-        output_(command, file_, opened_.task.task),
-        maker_(opened_.run.tokenizer, special_token_template(opened_.run.tokenizer, opened_.run.config.model),
-               row_options(opened_.task.task.config, opened_.task.task.labels)) {}
+        passes_(command),
+        file_(file_of_items(command, passes_.task().task, scratch_)),
+        output_(command, file_, passes_.task().task) {}
 
   void run() {
-    const auto& task = opened_.task.task;
+    const auto& task = passes_.task().task;
     const auto read = read_all_items(task, file_, command_, [&](auto& window) { predict(window); });
     output_.finish();
     for (const auto& note : read.notes) log_info("task", note);
-    if (const auto note = truncation_note("items", counts_); !note.empty()) log_info("task", note);
+    for (const auto& note : passes_.notes()) log_info("task", note);
     if (!command_.out.empty()) log_result("predict", concat(thousands(count_), " predictions -> ", command_.out));
     say_figures();
+    if (const auto said = passes_.said_of_sets(); !said.empty()) log_info("task", said);
   }
 
  private:
   void predict(TaskPart& part) {
     auto& window = part.items;
-    std::vector<TaskRow> rows;
     output_.has_header = !part.may_have_taken_header;
-    for (size_t i = 0; i < window.size(); ++i) maker_.add(window[i], static_cast<int64_t>(i), rows, counts_);
-    auto found = predict_items(*opened_.run.network, opened_.task, window, rows);
-    require_finite(found, opened_.run.folder);
-    for (size_t i = 0; i < window.size(); ++i) output_.add(found[i], window[i]);
+    auto predictions = passes_.predict(window);
+    std::vector<ItemPrediction> items;
+    for (size_t i = 0; i < window.size(); ++i) {
+      output_.add(predictions[i].item, window[i], passes_.json_of(predictions[i], window[i]));
+      items.push_back(std::move(predictions[i].item));
+    }
     output_.flush();
     count_ += window.size();
-    judge_later(window, found);
+    judge_later(window, items);
   }
 
   /// Says the figures, where every item has a label; a column of sets that is all empty is none.
   void say_figures() const {
-    const auto& config = opened_.task.task.config;
+    const auto& config = passes_.task().task.config;
     const bool has_sets = config.kind->has_sets;
     if (!are_labelled_ || items_.empty() || (has_sets && std::ranges::none_of(items_, has_label))) return;
     if (const auto reason = unjudged(); !reason.empty())
       return log_info("task", concat("no figures: ", reason, ": what is right for the items is not given here"));
-    const auto figures = figures_of_predictions(opened_.task, items_, predictions_, interval_resamples);
+    const auto figures = figures_of_predictions(passes_.task(), items_, predictions_, interval_resamples);
     log_info("task", concat("the items have labels:\n", tables_text(config.task, figures)));
   }
 
   /// Why figures of the items would say nothing, by those that the run was trained on; empty: they do.
   std::string unjudged() const {
-    const bool has_rows = !opened_.folder.empty();  // not of a head that was trained elsewhere
-    const auto train = has_rows ? read_prepared_part(opened_.folder, "train").items : std::vector<TaskItem>{};
-    return opened_.task.task.config.kind->unjudged(items_, train);
+    const auto& folder = passes_.folder();
+    const bool has_rows = !folder.empty();  // not of a head that was trained elsewhere
+    const auto train = has_rows ? read_prepared_part(folder, "train").items : std::vector<TaskItem>{};
+    return passes_.task().task.config.kind->unjudged(items_, train);
   }
 
   /// Keeps what figures are made of, as long as there may be some.
@@ -314,12 +312,10 @@ class Predictor {
   }
 
   const PredictRequest& command_;
-  TaskRun opened_;
+  PredictionPasses passes_;
   ScratchFolder scratch_{};
   std::string file_;
   PredictionOutput output_;
-  TaskRowMaker maker_;
-  RowCounts counts_{};
   uint64_t count_ = 0;
   bool are_labelled_ = true;
   std::vector<TaskItem> items_{};

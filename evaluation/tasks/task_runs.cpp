@@ -96,16 +96,10 @@ JudgedPart judge_run(const TaskOfRun& of, CheckpointChoice choice) {
   return judged;
 }
 
-std::vector<TaskPrediction> plain(const std::vector<ItemPrediction>& predictions) {
-  std::vector<TaskPrediction> all;
-  for (const auto& one : predictions) all.push_back(one.prediction);
-  return all;
-}
-
 void print_difference(const RunSelection& c, const TaskOfRun& task, const std::vector<JudgedPart>& judged) {
-  const auto difference =
-      compare_predictions(task.task.config.kind, task.test.items, task.task.labels, plain(judged[0].predictions),
-                          plain(judged[1].predictions), metric_options(task.task));
+  const auto difference = compare_predictions(task.task.config.kind, task.test.items, task.task.labels,
+                                              plain_predictions(judged[0].predictions),
+                                              plain_predictions(judged[1].predictions), metric_options(task.task));
   if (c.json)
     print_data(json_text(to_json(difference)) + "\n");
   else
@@ -177,7 +171,7 @@ TaskRun open_task_run(const std::string& path, CheckpointChoice choice, const st
   require<ConfigError>(is_tuned, path, ": is not fine-tuned on a task; do that first with `cloze finetune ", path,
                        " TASK.yaml`, or name the task that its head came with by --task");
   opened.folder = rows_of_run(opened.run.folder, config);
-  opened.task = judged_task(opened.folder, config.objectives, chosen_on_valid(opened.run.state).no_answer_threshold);
+  opened.task = judged_task(opened.folder, config.objectives, chosen_on_valid(opened.run.state));
   if (const auto* probes = probes_of(*opened.run.network); probes && probes->layers().size() > 1)
     log_info("task", concat(path, ": predictions are those of layer ", probes->layers()[probes->chosen()],
                             ", the best one on the valid part of ", probes->layers().size()));

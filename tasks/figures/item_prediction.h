@@ -23,6 +23,7 @@ struct PredictionSetting {
   AnyTaskKind kind{};
   int64_t missing_tag = 0;          ///< of a word without a token
   double no_answer_threshold = 0;   ///< spans: a margin above it is no answer
+  double temperature = 0;           ///< at which probabilities of one label say how often it is right; 0: not known
   bool may_have_no_answer = false;  ///< spans: else every question gets one
   AnswerOptions answers{};
 };

@@ -1,6 +1,7 @@
 // The verbs finetune and predict, and figures of fine-tuned runs.
 #include <sys/stat.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -257,6 +258,49 @@ TEST_CASE("predict says what it met in the items that it reads", "[cli][tasks]")
     CHECK_THAT(found.text,
                Catch::Contains(command.find(" - ") != std::string::npos ? "first standard input:4" : "strange.tsv:4"));
   }
+}
+
+TEST_CASE("predict says how sure it is: at the temperature, by passes with dropout, over runs, and by sets of labels",
+          "[cli][tasks]") {
+  auto& w = task_world();
+  const auto items = w.dir / "test.tsv", dropping = w.dir / "with-dropout", still = w.dir / "without-dropout";
+  const auto tune = "finetune " + world().run + " " + w.task + " --like google-bert --set train.budget.epochs=1";
+  const std::string none =
+      " --set model.hidden_dropout_prob=0 --set model.attention_probs_dropout_prob=0 "
+      "--set objectives.0.classifier_dropout=0";
+  REQUIRE(cloze(tune + " --run " + dropping).code == 0);
+  REQUIRE(cloze(tune + none + " --run " + still).code == 0);
+  const auto predicted = [&](const std::string& run, const std::string& options) {
+    const auto file = w.dir / "sure.jsonl";
+    const auto answer = cloze("predict " + run + " " + items + " --out " + file + " " + options);
+    INFO(answer.text);
+    REQUIRE(answer.code == 0);
+    std::ifstream lines(file);
+    std::string first;
+    std::getline(lines, first);
+    return std::pair(json::parse(first), answer.text);
+  };
+  const auto cat = [](const json& line) { return line["probabilities"]["cat"].get<double>(); };
+  const auto plain = predicted(dropping, "").first;
+  CHECK_FALSE(plain.contains("entropy"));
+  const auto state = json::parse(read_file(w.run + "/summary.json"));
+  const double temperature = state["task"]["calibrated"]["temperature"];
+  const double p = cat(predicted(w.run, "").first), odds = std::pow(p / (1 - p), 1 / temperature);
+  CHECK(cat(predicted(w.run, "--calibrated").first) == Approx(odds / (1 + odds)).epsilon(1e-6));
+  const auto some = predicted(dropping, "--samples 4").first;
+  CHECK(some["mutual_information"].get<double>() > 0);
+  CHECK(some == predicted(dropping, "--samples 4 --seed 1").first);
+  CHECK(some != predicted(dropping, "--samples 4 --seed 2").first);
+  CHECK_THAT(predicted(still, "--samples 2").second,
+             Catch::Contains("all passes are alike: the network was trained without dropout"));
+  const auto both = predicted(w.run, "--ensemble " + dropping).first;
+  CHECK(cat(both) == Approx((p + cat(plain)) / 2).epsilon(1e-9));
+  CHECK_THAT(predicted(w.run, "--coverage 0.8 --calibrated --ensemble " + dropping).second,
+             Catch::Contains("the sets hold what is right for ") && Catch::Contains(" of 12 items (asked for: 80 %)"));
+  CHECK(fs::exists(dropping + "/reliability.svg"));
+  const auto predict = "predict " + w.run + " " + items;
+  check_refused(predict + " --coverage 0.99", 2, "need at least 99 items of the valid part, which has ");
+  check_refused(predict + " --ensemble " + world().run, 2, "is not fine-tuned on a task");
 }
 
 TEST_CASE("an imported classifier predicts with the task that its head came with", "[cli][tasks]") {

@@ -15,6 +15,8 @@
 #include "run/records/suite_units.h"
 #include "run/records/task_summary.h"
 #include "tasks/figures/figures_output.h"
+#include "tasks/figures/reliability.h"
+#include "tasks/figures/temperature.h"
 #include "train/callbacks/suites.h"
 #include "train/callbacks/training_log.h"
 #include "train/pretrain.h"
@@ -106,7 +108,7 @@ void TaskTest::finish(Training& training) {
   const auto best = open_on_own_device(training.options.run);
   const auto chosen = chosen_on_valid(best.state);
   learned_ = chosen.learned;
-  const auto task = judged_task(config.data.tokens, config.objectives, chosen.no_answer_threshold);
+  const auto task = judged_task(config.data.tokens, config.objectives, chosen);
   const auto part = read_prepared_part(config.data.tokens, "test");
   const auto* probes = probes_of(*best.network);
   const auto of_probes = probes ? judge_probes(*best.network, task, part, test_resamples) : std::vector<JudgedPart>();
@@ -119,6 +121,7 @@ void TaskTest::finish(Training& training) {
   if (judged.figures.confusion)
     training.write("confusion.svg", confusion_svg(config.task.name, *judged.figures.confusion));
   end_progress();
+  if (chosen.temperature > 0 && !judged.figures.figures.empty()) calibrate(training, task, part, judged);
   if (of_probes.size() > 1) {
     const auto valid = read_prepared_part(config.data.tokens, "valid");
     layers_ = curve_of(config, *probes, judge_probes(*best.network, task, valid, /*resamples=*/0), of_probes);
@@ -130,6 +133,25 @@ void TaskTest::finish(Training& training) {
   training.ledger.evaluation += seconds_since(start);
 }
 
+void TaskTest::calibrate(Training& training, const JudgedTask& task, const PreparedPart& part,
+                         const JudgedPart& judged) {
+  const auto temperature = task.setting.temperature;
+  const auto as_predicted = plain_predictions(judged.predictions);
+  auto calibrated = judged.predictions;
+  for (auto& one : calibrated) one.prediction.probabilities = at_temperature(one.prediction.probabilities, temperature);
+  const auto figures = figures_of_predictions(task, part.items, calibrated, /*resamples=*/0);
+  calibration_ = nlohmann::json{{"temperature", temperature}};
+  std::string said;
+  for (const auto* metric : {"ece", "nll"}) {
+    const auto *before = figure_of(judged.figures, metric), *after = figure_of(figures, metric);
+    if (!before || !before->is_defined() || !after->is_defined()) continue;
+    calibration_[metric] = after->value;
+    said += concat(", ", metric, " of the test part ", fixed(before->value, 3), " -> ", fixed(after->value, 3));
+  }
+  training.write("reliability.svg", reliability_svg(training.config.task.name, part.items, as_predicted, temperature));
+  log_info("train", concat("temperature ", fixed(temperature, 2), " fitted on the valid part", said));
+}
+
 void TaskTest::conclude(const Training& training, PretrainReport& report) {
   auto& task = report.task;
   if (layers_) {
@@ -137,6 +159,7 @@ void TaskTest::conclude(const Training& training, PretrainReport& report) {
     task["layers"] = to_json(*layers_);
   }
   if (learned_) task["learned"] = *learned_;
+  if (!calibration_.is_null()) task["calibrated"] = calibration_;
   if (result_) {
     report.suites.push_back(*result_);
     task["test"] = to_json(report.suites)[result_->suite];

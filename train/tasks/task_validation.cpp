@@ -75,6 +75,7 @@ void TaskValidation::raise_floor(std::vector<TaskPrediction> constant, const Met
 void TaskValidation::judge(Network& network) {
   auto judged = probes_of(network) ? judge_best_probe(network) : judge_head(network);
   chosen_.no_answer_threshold = task_.setting.no_answer_threshold;
+  chosen_.temperature = task_.setting.temperature;
   cost_ = cost_of(judged.figures, metric_);
   chosen_.learned = std::isfinite(cost_) && beats_floor(judged);
   result_ = suite_result_of(name_ + "-valid", metric_, judged);
