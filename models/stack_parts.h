@@ -62,6 +62,6 @@ struct StackParts {
 };
 
 /// The rules between the options of every Transformer: widths and heads, positions, attention, parts of the stack.
-void check_limits(const TransformerConfig& model, const StackParts& parts, Limits& limits);
+void check_constraints(const TransformerConfig& model, const StackParts& parts, Constraints& constraints);
 
 }  // namespace cloze

@@ -12,7 +12,7 @@
 
 namespace cloze {
 
-class Limits;
+class Constraints;
 class Objective;
 class RowMaker;
 class SourceTargetBuilder;
@@ -127,7 +127,7 @@ struct ObjectiveKind : ObjectiveTerms {
   /// `mlm`, `nsp`, ...
   virtual std::string name() const = 0;
   /// Forbids what it cannot be trained with.
-  virtual void check(const ObjectiveSetting& in, Limits& limits) const = 0;
+  virtual void check(const ObjectiveSetting& in, Constraints& constraints) const = 0;
   /// What it predicts, in a few words: `15 % of the tokens: 80 % [MASK], 10 % random, 10 % kept`.
   virtual std::string prediction() const = 0;
   /// Adds to the rows that are expected what it predicts and reads of them, or splits them into kinds.

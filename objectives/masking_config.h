@@ -7,7 +7,7 @@
 
 namespace cloze {
 
-class Limits;
+class Constraints;
 struct ObjectiveSetting;
 struct RowSizes;
 
@@ -182,9 +182,10 @@ void expect_masks(const std::vector<MaskingPart>& maskings, std::vector<RowSizes
 // The rules of maskings; `name` is the key path in the sentence.
 
 /// A masking alone.
-void check_masking(const std::string& name, const Masking& masking, const ObjectiveSetting& in, Limits& limits);
+void check_masking(const std::string& name, const Masking& masking, const ObjectiveSetting& in,
+                   Constraints& constraints);
 /// Static masking repeats masks, of which there must be some, the same number each time.
 void check_static_masking(const std::string& name, const StaticMasking& repeated,
-                          const std::vector<MaskingPart>& maskings, Limits& limits);
+                          const std::vector<MaskingPart>& maskings, Constraints& constraints);
 
 }  // namespace cloze

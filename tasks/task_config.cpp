@@ -21,116 +21,116 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The templates of a task are whole.
-void check_templates(const TaskDataConfig& data, Limits& limits) {
+void check_templates(const TaskDataConfig& data, Constraints& constraints) {
   for (const auto& [key, text] : {std::pair("data.text", &data.text), std::pair("data.second", &data.second),
                                   std::pair("data.id", &data.id), std::pair("data.group", &data.group)}) {
     try {
       columns_in(*text, key);
     } catch (const ConfigError& error) {
-      limits.forbid(true, error.what());
+      constraints.forbid(true, error.what());
     }
   }
 }
 
 /// The form of the files is one that the kind reads.
-void check_format(const TaskConfig& c, Limits& limits) {
+void check_format(const TaskConfig& c, Constraints& constraints) {
   using enum TaskFormat;
   const auto format = c.data.format;
   const auto& own = c.kind->files;
   const bool is_json = format == jsonl || format == automatic, is_own = contains(own.formats, format);
-  limits.forbid(format == squad && !is_own, "'data.format' is squad, and 'kind' is ", c.kind,
-                "; answers in a context are spans");
-  limits.forbid((format == conll || format == conllu) && !is_own, "'data.format' is ", format, ", and 'kind' is ",
-                c.kind, "; a word a line is of tagging");
-  limits.forbid(!own.formats.empty() && !is_own && !is_json, "'data.format' is ", format, ", which has no ",
-                own.lacking);
+  constraints.forbid(format == squad && !is_own, "'data.format' is squad, and 'kind' is ", c.kind,
+                     "; answers in a context are spans");
+  constraints.forbid((format == conll || format == conllu) && !is_own, "'data.format' is ", format, ", and 'kind' is ",
+                     c.kind, "; a word a line is of tagging");
+  constraints.forbid(!own.formats.empty() && !is_own && !is_json, "'data.format' is ", format, ", which has no ",
+                     own.lacking);
 }
 
-void check_columns(const TaskConfig& c, Limits& limits) {
+void check_columns(const TaskConfig& c, Constraints& constraints) {
   const auto& data = c.data;
   using enum TaskFormat;
   const bool is_json = data.format == jsonl || data.format == automatic;
   const bool has_own_files = !c.kind->files.formats.empty();  // or their files are JSON lines
-  limits.forbid(!has_own_files && data.text.empty() && data.format != folders && data.format != trec,
-                "'data.text' is empty; name the column of the text");
+  constraints.forbid(!has_own_files && data.text.empty() && data.format != folders && data.format != trec,
+                     "'data.text' is empty; name the column of the text");
   const bool has_empty = std::ranges::find(data.label, "") != data.label.end();
-  limits.forbid(has_empty || (!has_own_files && data.label.empty() && data.format != folders),
-                "'data.label' is empty; name the column of the label");
-  limits.forbid(data.label.size() > 1 && !c.kind->has_sets, "'data.label' names ", data.label.size(),
-                " columns, and 'kind' is ", c.kind, "; columns of 0 and 1, each a label, are of multilabel");
-  limits.forbid(std::set(data.label.begin(), data.label.end()).size() < data.label.size(),
-                "'data.label' names a column twice; name each once");
-  limits.forbid(!data.text.empty() && contains(data.label, data.text), "'data.text' and 'data.label' are both '",
-                shortened(data.text), "'; name a column of the text and another one of the label");
-  limits.forbid(c.kind->has_candidates && data.candidates.empty(),
-                "'data.candidates' is empty; name the columns of the candidates");
-  limits.forbid(!c.kind->has_candidates && !data.candidates.empty(), "'data.candidates' is given, and 'kind' is ",
-                c.kind, "; a choice has candidates");
-  limits.forbid(!c.kind->has_answers && !data.answers.empty(), "'data.answers' is given, and 'kind' is ", c.kind,
-                "; spans have answers");
-  limits.forbid(!data.each.empty() && !is_json, "'data.each' is '", shortened(data.each), "', and 'data.format' is ",
-                data.format, "; only JSON lines nest");
-  limits.forbid(!c.kind->has_scheme && data.scheme != TagScheme::none, "'data.scheme' is ", data.scheme,
-                ", and 'kind' is ", c.kind, "; tags have a scheme");
-  limits.forbid(c.kind->has_sets && data.label_separator.empty(),
-                "'data.label_separator' is empty; write what stands between labels");
-  check_templates(data, limits);
+  constraints.forbid(has_empty || (!has_own_files && data.label.empty() && data.format != folders),
+                     "'data.label' is empty; name the column of the label");
+  constraints.forbid(data.label.size() > 1 && !c.kind->has_sets, "'data.label' names ", data.label.size(),
+                     " columns, and 'kind' is ", c.kind, "; columns of 0 and 1, each a label, are of multilabel");
+  constraints.forbid(std::set(data.label.begin(), data.label.end()).size() < data.label.size(),
+                     "'data.label' names a column twice; name each once");
+  constraints.forbid(!data.text.empty() && contains(data.label, data.text), "'data.text' and 'data.label' are both '",
+                     shortened(data.text), "'; name a column of the text and another one of the label");
+  constraints.forbid(c.kind->has_candidates && data.candidates.empty(),
+                     "'data.candidates' is empty; name the columns of the candidates");
+  constraints.forbid(!c.kind->has_candidates && !data.candidates.empty(), "'data.candidates' is given, and 'kind' is ",
+                     c.kind, "; a choice has candidates");
+  constraints.forbid(!c.kind->has_answers && !data.answers.empty(), "'data.answers' is given, and 'kind' is ", c.kind,
+                     "; spans have answers");
+  constraints.forbid(!data.each.empty() && !is_json, "'data.each' is '", shortened(data.each),
+                     "', and 'data.format' is ", data.format, "; only JSON lines nest");
+  constraints.forbid(!c.kind->has_scheme && data.scheme != TagScheme::none, "'data.scheme' is ", data.scheme,
+                     ", and 'kind' is ", c.kind, "; tags have a scheme");
+  constraints.forbid(c.kind->has_sets && data.label_separator.empty(),
+                     "'data.label_separator' is empty; write what stands between labels");
+  check_templates(data, constraints);
 }
 
-void check_labels(const TaskConfig& c, Limits& limits) {
+void check_labels(const TaskConfig& c, Constraints& constraints) {
   const bool has_labels = c.kind->learns_labels || c.kind->has_candidates;
-  limits.forbid(!has_labels && !c.labels.items.empty(), "'labels' are given, and 'kind' is ", c.kind,
-                ", which has none; leave them out");
+  constraints.forbid(!has_labels && !c.labels.items.empty(), "'labels' are given, and 'kind' is ", c.kind,
+                     ", which has none; leave them out");
   std::set<std::string> names, all_written;
   for (const auto& [written, node] : c.labels.items) {
-    limits.forbid(!all_written.insert(written).second, "'labels' has '", shortened(written),
-                  "' twice, white space around it aside; keep one of them");
-    limits.forbid(node.type != ConfigNode::Type::scalar || node.text.empty(), "'labels' names '", shortened(written),
-                  "' by ", config_detail::shown(node), "; write a text");
+    constraints.forbid(!all_written.insert(written).second, "'labels' has '", shortened(written),
+                       "' twice, white space around it aside; keep one of them");
+    constraints.forbid(node.type != ConfigNode::Type::scalar || node.text.empty(), "'labels' names '",
+                       shortened(written), "' by ", config_detail::shown(node), "; write a text");
     const bool is_new = names.insert(node.text).second;
-    limits.forbid(!is_new && !c.kind->has_candidates, "'labels' gives two of them the name '", shortened(node.text),
-                  "'; give each a name of its own");
+    constraints.forbid(!is_new && !c.kind->has_candidates, "'labels' gives two of them the name '",
+                       shortened(node.text), "'; give each a name of its own");
   }
   const auto& columns = c.data.label;
   for (const auto& [written, node] : c.labels.items)
-    limits.forbid(columns.size() > 1 && !contains(columns, written), "'labels' names '", shortened(written),
-                  "', and is no column of 'data.label', ", listed(columns), "; name those");
-  limits.forbid(names.size() == 1, "'labels' has one label only, of which nothing can be learned; name all");
+    constraints.forbid(columns.size() > 1 && !contains(columns, written), "'labels' names '", shortened(written),
+                       "', and is no column of 'data.label', ", listed(columns), "; name those");
+  constraints.forbid(names.size() == 1, "'labels' has one label only, of which nothing can be learned; name all");
 }
 
-void check_weights(const TaskConfig& c, Limits& limits) {
+void check_weights(const TaskConfig& c, Constraints& constraints) {
   const auto& weights = c.class_weights;
-  limits.forbid(!weights.empty() && !c.kind->has_class_weights, "'class_weights' are given, and 'kind' is ", c.kind,
-                "; they are of classification and tagging");
+  constraints.forbid(!weights.empty() && !c.kind->has_class_weights, "'class_weights' are given, and 'kind' is ",
+                     c.kind, "; they are of classification and tagging");
   if (weights == std::vector<std::string>{"balanced"}) return;
   for (const auto& text : weights) {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     const bool is_weight =
         error == std::errc() && end == text.data() + text.size() && std::isfinite(value) && value >= 0;
-    limits.forbid(!is_weight, "'class_weights' has '", shortened(text),
-                  "', which is no weight; write numbers of at least 0, or balanced");
+    constraints.forbid(!is_weight, "'class_weights' has '", shortened(text),
+                       "', which is no weight; write numbers of at least 0, or balanced");
   }
 }
 
-void check(const TaskConfig& c, Limits& limits) {
-  limits.forbid(c.task.empty(), "'task' is empty; name the task");
-  limits.forbid(c.task.find('/') != std::string::npos, "'task' is '", shortened(c.task),
-                "', and folders of runs are named by it; write it without a slash");
+void check(const TaskConfig& c, Constraints& constraints) {
+  constraints.forbid(c.task.empty(), "'task' is empty; name the task");
+  constraints.forbid(c.task.find('/') != std::string::npos, "'task' is '", shortened(c.task),
+                     "', and folders of runs are named by it; write it without a slash");
   const auto is_control = [](unsigned char byte) { return byte < 0x20 || byte == 0x7F; };
-  limits.forbid(std::any_of(c.task.begin(), c.task.end(), is_control), "'task' is '", shortened(c.task),
-                "', and folders of runs are named by it; write it without tabs and ends of lines");
+  constraints.forbid(std::any_of(c.task.begin(), c.task.end(), is_control), "'task' is '", shortened(c.task),
+                     "', and folders of runs are named by it; write it without tabs and ends of lines");
   const auto& data = c.data;
-  limits.forbid(data.test.empty() && (data.valid.empty() || data.valid == "test"),
-                "'data' has neither test nor valid; name the file that is judged");
-  limits.forbid(!c.kind->has_scale && !c.scale.empty(), "'scale' is given, and 'kind' is ", c.kind,
-                "; targets of regression have one");
-  limits.forbid(!c.scale.empty() && (c.scale.size() != 2 || c.scale[0] >= c.scale[1]),
-                "'scale' is no range; write the least target and the greatest: [0, 5]");
-  check_format(c, limits);
-  check_columns(c, limits);
-  check_labels(c, limits);
-  check_weights(c, limits);
+  constraints.forbid(data.test.empty() && (data.valid.empty() || data.valid == "test"),
+                     "'data' has neither test nor valid; name the file that is judged");
+  constraints.forbid(!c.kind->has_scale && !c.scale.empty(), "'scale' is given, and 'kind' is ", c.kind,
+                     "; targets of regression have one");
+  constraints.forbid(!c.scale.empty() && (c.scale.size() != 2 || c.scale[0] >= c.scale[1]),
+                     "'scale' is no range; write the least target and the greatest: [0, 5]");
+  check_format(c, constraints);
+  check_columns(c, constraints);
+  check_labels(c, constraints);
+  check_weights(c, constraints);
 }
 
 }  // namespace
@@ -145,22 +145,22 @@ TaskConfig read_task_config(const std::string& file, const std::vector<std::stri
   auto config = decode<TaskConfig>(tree);
   for (auto& [written, node] : config.labels.items) written = without_white_space_around(written);
   for (auto& label : config.data.skip_labels) label = without_white_space_around(label);
-  Limits limits;
-  limits.forbid(tree.find("kind") == nullptr, "'kind' is not given; write one of ",
-                config_detail::rule_words(one_of(task_kind_names())));
-  check(config, limits);
+  Constraints constraints;
+  constraints.forbid(tree.find("kind") == nullptr, "'kind' is not given; write one of ",
+                     config_detail::rule_words(one_of(task_kind_names())));
+  check(config, constraints);
   const auto is_given = [&](const char* key) { return tree.find(key) != nullptr; };
   for (const auto* key : {"max_question", "max_answer"})
-    limits.forbid(!config.kind->has_answers && is_given(key), "'", key, "' is given, and 'kind' is ", config.kind,
-                  "; spans have questions and answers");
+    constraints.forbid(!config.kind->has_answers && is_given(key), "'", key, "' is given, and 'kind' is ", config.kind,
+                       "; spans have questions and answers");
   const bool has_lists = config.kind->has_sets && config.data.label.size() < 2;
-  limits.forbid(!has_lists && is_given("data.label_separator"), "'data.label_separator' is given, and 'kind' is ",
-                config.kind, config.kind->has_sets ? " with a column for each label" : "",
-                "; cells of several labels have a separator");
-  limits.forbid((config.kind->has_words || config.kind->has_answers) && !config.data.skip_labels.empty(),
-                "'data.skip_labels' is given, and 'kind' is ", config.kind, ", whose items have no label each");
+  constraints.forbid(!has_lists && is_given("data.label_separator"), "'data.label_separator' is given, and 'kind' is ",
+                     config.kind, config.kind->has_sets ? " with a column for each label" : "",
+                     "; cells of several labels have a separator");
+  constraints.forbid((config.kind->has_words || config.kind->has_answers) && !config.data.skip_labels.empty(),
+                     "'data.skip_labels' is given, and 'kind' is ", config.kind, ", whose items have no label each");
   std::string text;
-  for (const auto& sentence : limits.broken()) text += (text.empty() ? "" : "\n") + file + ": " + sentence;
+  for (const auto& sentence : constraints.broken()) text += (text.empty() ? "" : "\n") + file + ": " + sentence;
   require<ConfigError>(text.empty(), text);
   return config;
 }

@@ -91,7 +91,7 @@ using PresetValues = std::vector<std::pair<const char*, const char*>>;
 using Presets = std::vector<std::pair<const char*, PresetValues>>;
 
 /// The rules that a config breaks, one sentence each: the value, its key and a remedy.
-class Limits {
+class Constraints {
  public:
   /// Adds the sentence of a rule that is `broken`, in which numbers are written as configs have them, and what has a
   /// kind by its kind.

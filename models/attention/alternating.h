@@ -27,10 +27,10 @@ struct AlternatingAttention {
   int64_t window() const { return local_attention / 2; }
 
   static bool takes_unpadded_rows() { return true; }
-  void check(const AttentionSizes&, int64_t layers, Limits& limits) const {
+  void check(const AttentionSizes&, int64_t layers, Constraints& constraints) const {
     const auto last = global_layers.empty() ? 0 : *std::max_element(global_layers.begin(), global_layers.end());
-    limits.forbid(!global_layers.empty() && last >= layers, "model.attention.global_layers names layer ", last,
-                  " of a stack with ", layers, ", whose first one is 0; leave it out");
+    constraints.forbid(!global_layers.empty() && last >= layers, "model.attention.global_layers names layer ", last,
+                       " of a stack with ", layers, ", whose first one is 0; leave it out");
   }
   std::shared_ptr<Attention> make(const AttentionSizes& sizes, int64_t layer, PositionScheme& positions) const;
 };

@@ -27,11 +27,11 @@ std::string attention_for(const RelativePositions& relative) {
   return facts_of(relative).alternating ? "full or alternating" : "full";
 }
 
-void check_attention(const AttentionSizes& sizes, int64_t layers, bool is_decoder, Limits& limits) {
+void check_attention(const AttentionSizes& sizes, int64_t layers, bool is_decoder, Constraints& constraints) {
   const auto check = [&](const auto& kind) {
-    if constexpr (requires { kind.check(sizes, layers, limits); }) kind.check(sizes, layers, limits);
-    limits.forbid(is_decoder && !kind.causal, "model.attention of kind ", kind.kind,
-                  " is bidirectional; set model.architecture: encoder, or choose kind: full or performer");
+    if constexpr (requires { kind.check(sizes, layers, constraints); }) kind.check(sizes, layers, constraints);
+    constraints.forbid(is_decoder && !kind.causal, "model.attention of kind ", kind.kind,
+                       " is bidirectional; set model.architecture: encoder, or choose kind: full or performer");
   };
   std::visit(check, *sizes.attention);
 }

@@ -9,7 +9,7 @@
 //   takes_unpadded_rows()        it takes rows without their padding, where the positions do
 //   make(sizes, layer, scheme)   the attention of a layer, from 0, with these positions
 // and may have
-//   check(sizes, layers, limits) what it forbids in a stack of so many layers
+//   check(sizes, layers, constraints) what it forbids in a stack of so many layers
 //   weights(sizes)               the weights that it adds to the projections of a block
 #include <variant>
 

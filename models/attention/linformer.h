@@ -14,9 +14,9 @@ struct LinformerAttention {
   bool shared_kv_compressed = false;
 
   static bool takes_unpadded_rows() { return false; }
-  void check(const AttentionSizes& sizes, int64_t, Limits& limits) const {
-    limits.forbid(compressed > sizes.max_position_embeddings, "model.attention.compressed ", compressed,
-                  " is more than model.max_position_embeddings ", sizes.max_position_embeddings, "; lower it");
+  void check(const AttentionSizes& sizes, int64_t, Constraints& constraints) const {
+    constraints.forbid(compressed > sizes.max_position_embeddings, "model.attention.compressed ", compressed,
+                       " is more than model.max_position_embeddings ", sizes.max_position_embeddings, "; lower it");
   }
   /// Its projections along the sequence.
   double weights(const AttentionSizes& sizes) const {

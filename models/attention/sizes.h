@@ -34,7 +34,7 @@ bool takes_unpadded_rows(const AttentionConfig& attention, const RelativePositio
 
 struct AttentionSizes;
 /// What its kind forbids in a stack of so many layers.
-void check_attention(const AttentionSizes& sizes, int64_t layers, bool is_decoder, Limits& limits);
+void check_attention(const AttentionSizes& sizes, int64_t layers, bool is_decoder, Constraints& constraints);
 /// The weights that its kind adds to the projections of a block.
 double weights_of_attention(const AttentionSizes& sizes);
 

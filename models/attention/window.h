@@ -24,19 +24,19 @@ struct WindowAttention {
   GlobalTokens global_tokens = GlobalTokens::first;
 
   static bool takes_unpadded_rows() { return true; }
-  void check(const AttentionSizes& sizes, int64_t layers, Limits& limits) const {
-    check_list("attention_window", attention_window, layers, limits);
-    check_list("attention_dilation", attention_dilation, layers, limits);
-    limits.forbid(dilated_heads > sizes.num_attention_heads, "model.attention.dilated_heads ", dilated_heads,
-                  " is more than model.num_attention_heads ", sizes.num_attention_heads, "; lower it");
+  void check(const AttentionSizes& sizes, int64_t layers, Constraints& constraints) const {
+    check_list("attention_window", attention_window, layers, constraints);
+    check_list("attention_dilation", attention_dilation, layers, constraints);
+    constraints.forbid(dilated_heads > sizes.num_attention_heads, "model.attention.dilated_heads ", dilated_heads,
+                       " is more than model.num_attention_heads ", sizes.num_attention_heads, "; lower it");
   }
   std::shared_ptr<Attention> make(const AttentionSizes& sizes, int64_t layer, PositionScheme& positions) const;
 
  private:
-  static void check_list(const char* name, const std::vector<int64_t>& list, int64_t layers, Limits& limits) {
+  static void check_list(const char* name, const std::vector<int64_t>& list, int64_t layers, Constraints& constraints) {
     const auto count = static_cast<int64_t>(list.size());
-    limits.forbid(count != 1 && count != layers, "model.attention.", name, " has ", count, " values for ", layers,
-                  " layers; give one value, or one per layer");
+    constraints.forbid(count != 1 && count != layers, "model.attention.", name, " has ", count, " values for ", layers,
+                       " layers; give one value, or one per layer");
   }
 };
 template <class V>

@@ -69,6 +69,6 @@ std::vector<std::string> model_kinds();
 std::string families_that(bool (BackboneConfig::*have)() const);
 
 /// The rules between the options of a model: those of every family, of encoder-decoders and of two streams.
-void check_limits(const ModelConfig& model, Limits& limits);
+void check_constraints(const ModelConfig& model, Constraints& constraints);
 
 }  // namespace cloze

@@ -8,7 +8,7 @@ namespace cloze {
 /// Source: Radford et al. 2018, section 3.1.
 struct ClmConfig final : GenerativeKind<ClmConfig> {
   static constexpr const char* kind = "clm";
-  void check(const ObjectiveSetting& in, Limits& limits) const override;
+  void check(const ObjectiveSetting& in, Constraints& constraints) const override;
   std::string prediction() const override;
   void expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const override;
   bool continues_source() const override { return true; }

@@ -32,7 +32,7 @@ struct DenoisingConfig final : GenerativeKind<DenoisingConfig>, BartNoise {
   static constexpr const char* kind = "denoising";
   std::string like;
 
-  void check(const ObjectiveSetting& in, Limits& limits) const override;
+  void check(const ObjectiveSetting& in, Constraints& constraints) const override;
   std::string prediction() const override;
   void expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const override;
   bool draws_lengths() const override { return mask_length == MaskLength::span_poisson; }

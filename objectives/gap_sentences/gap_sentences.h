@@ -20,7 +20,7 @@ struct GapSentencesConfig final : GenerativeKind<GapSentencesConfig> {
   double gap_sentences_ratio = 0.3;
   SentenceChoice choose = SentenceChoice::ind_orig;
 
-  void check(const ObjectiveSetting& in, Limits& limits) const override;
+  void check(const ObjectiveSetting& in, Constraints& constraints) const override;
   std::string prediction() const override;
   void expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const override;
   bool uses_mask() const override { return true; }

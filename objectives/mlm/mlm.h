@@ -11,9 +11,9 @@ struct MlmConfig final : KindOf<MlmConfig>, ZLoss, Masking, StaticMasking {
   static constexpr const char* kind = "mlm";
   std::vector<MaskingPart> mixture;
 
-  void check(const ObjectiveSetting& in, Limits& limits) const override;
+  void check(const ObjectiveSetting& in, Constraints& constraints) const override;
   /// The rules of its maskings alone; `name` is its key path.
-  void check_maskings(const std::string& name, const ObjectiveSetting& in, Limits& limits) const;
+  void check_maskings(const std::string& name, const ObjectiveSetting& in, Constraints& constraints) const;
   std::string prediction() const override;
   void expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const override;
   bool fills_masks() const override { return true; }

@@ -39,7 +39,7 @@ struct MntpConfig final : KindOf<MntpConfig>, NextTokenTerms, Masking, StaticMas
   }
   double causal_share = 0;
 
-  void check(const ObjectiveSetting& in, Limits& limits) const override;
+  void check(const ObjectiveSetting& in, Constraints& constraints) const override;
   std::string prediction() const override;
   void expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const override;
   const NextTokenTerms* next_token() const override { return this; }

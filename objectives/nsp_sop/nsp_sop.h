@@ -10,7 +10,7 @@ struct NspConfig final : KindOf<NspConfig> {
   static constexpr const char* kind = "nsp";
   double random_next_prob = 0.5;
 
-  void check(const ObjectiveSetting& in, Limits& limits) const override;
+  void check(const ObjectiveSetting& in, Constraints& constraints) const override;
   std::string prediction() const override;
   void expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const override;
   bool predicts_tokens() const override { return false; }
@@ -31,7 +31,7 @@ struct SopConfig final : KindOf<SopConfig> {
   static constexpr const char* kind = "sop";
   double swap_prob = 0.5;
 
-  void check(const ObjectiveSetting& in, Limits& limits) const override;
+  void check(const ObjectiveSetting& in, Constraints& constraints) const override;
   std::string prediction() const override;
   void expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const override;
   bool predicts_tokens() const override { return false; }

@@ -9,7 +9,7 @@ namespace cloze {
 struct PairsConfig final : GenerativeKind<PairsConfig> {
   static constexpr const char* kind = "pairs";
 
-  void check(const ObjectiveSetting& in, Limits& limits) const override;
+  void check(const ObjectiveSetting& in, Constraints& constraints) const override;
   std::string prediction() const override;
   void expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const override;
   bool reads_text_pairs() const override { return true; }

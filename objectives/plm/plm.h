@@ -17,7 +17,7 @@ struct PlmConfig final : KindOf<PlmConfig>, NextTokenTerms {
   int64_t mask_beta = 1;
   int64_t max_ngram = 5;
 
-  void check(const ObjectiveSetting& in, Limits& limits) const override;
+  void check(const ObjectiveSetting& in, Constraints& constraints) const override;
   std::string prediction() const override;
   void expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const override;
   const NextTokenTerms* next_token() const override { return this; }

@@ -51,7 +51,7 @@ struct RtdConfig final : KindOf<RtdConfig> {
   /// Only the generator trains in optimizer step `step` + 1.
   bool generator_only(int64_t step) const { return step < generator_steps; }
 
-  void check(const ObjectiveSetting& in, Limits& limits) const override;
+  void check(const ObjectiveSetting& in, Constraints& constraints) const override;
   std::string prediction() const override;
   void expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const override;
   bool predicts_tokens() const override { return false; }

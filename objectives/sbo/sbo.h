@@ -13,7 +13,7 @@ struct SboConfig final : KindOf<SboConfig>, ZLoss {
   int64_t max_pair_targets = 15;
   int64_t position_embedding_size = 200;
 
-  void check(const ObjectiveSetting& in, Limits& limits) const override;
+  void check(const ObjectiveSetting& in, Constraints& constraints) const override;
   std::string prediction() const override;
   void expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const override;
   bool is_of_network(const std::string&) const override { return true; }

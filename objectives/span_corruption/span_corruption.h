@@ -43,7 +43,7 @@ struct SpanCorruptionConfig final : GenerativeKind<SpanCorruptionConfig> {
   double noise_density = 0.15;
   double mean_noise_span_length = 3;
 
-  void check(const ObjectiveSetting& in, Limits& limits) const override;
+  void check(const ObjectiveSetting& in, Constraints& constraints) const override;
   std::string prediction() const override;
   void expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const override;
   bool draws_lengths() const override { return blank() == Placeholder::sentinel; }
@@ -68,8 +68,8 @@ void describe(V& v, SpanCorruptionConfig& c) {
     in_range(1, 1000));
 }
 
-// The lengths of texts with corrupted spans (limits.cpp). Source: Raffel et al. 2020, section 3.3 (arXiv 1910.10683);
-// google-research/text-to-text-transfer-transformer, t5/data/preprocessors.py.
+// The lengths of texts with corrupted spans (constraints.cpp). Source: Raffel et al. 2020, section 3.3 (arXiv
+// 1910.10683); google-research/text-to-text-transfer-transformer, t5/data/preprocessors.py.
 
 /// Noise tokens and spans of a mask of random_spans (noise.h).
 struct NoiseCount {

@@ -38,7 +38,7 @@ struct TaskHead : ObjectiveKind, TaskHeadTerms {
   /// Each of its outputs but one, or two of spans, is a label with a name.
   virtual bool has_labels() const { return true; }
 
-  void check(const ObjectiveSetting& in, Limits& limits) const override;
+  void check(const ObjectiveSetting& in, Constraints& constraints) const override;
   void expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const override;
   bool makes_rows() const override { return true; }
   bool predicts_tokens() const override { return false; }

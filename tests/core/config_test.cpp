@@ -646,9 +646,10 @@ TEST_CASE("a ready task is found by its name, and no file of somebody's own is t
 }
 
 TEST_CASE("the sentence of a limit has numbers as configs have them, and a part by its kind") {
-  Limits limits;
+  Constraints constraints;
   const AttentionKind attention = WindowAttention{};
-  limits.forbid(true, "a rate of ", 2e6, ", not ", 0.1 + 0.2, ", of ", attention, " and ", int64_t{3});
-  limits.forbid(false, "nothing");
-  CHECK((limits.broken() == std::vector<std::string>{"a rate of 2000000, not 0.30000000000000004, of window and 3"}));
+  constraints.forbid(true, "a rate of ", 2e6, ", not ", 0.1 + 0.2, ", of ", attention, " and ", int64_t{3});
+  constraints.forbid(false, "nothing");
+  CHECK((constraints.broken() ==
+         std::vector<std::string>{"a rate of 2000000, not 0.30000000000000004, of window and 3"}));
 }

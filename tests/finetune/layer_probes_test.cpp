@@ -2,7 +2,7 @@
 #include "finetune/run_rows.h"
 #include "models/families/families.h"
 #include "objectives/kinds.h"
-#include "objectives/limits.h"
+#include "objectives/constraints.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
 #include "tests/support/small.h"
@@ -228,13 +228,13 @@ TEST_CASE("states that are kept are those of the rows of a step, whatever batche
 
 TEST_CASE("probes that cannot be are refused, each with what to choose", "[objectives][tasks][probe]") {
   const auto refused = [](const ObjectiveConfig& head, const std::string& sentence) {
-    Limits limits;
+    Constraints constraints;
     const DataConfig data;
     const Objectives objectives{head};
     const ModelConfig model = small();
-    as_kind(head).check({.model = model, .data = data, .objectives = objectives}, limits);
-    REQUIRE(limits.broken().size() == 1);
-    CHECK(limits.broken()[0] == sentence);
+    as_kind(head).check({.model = model, .data = data, .objectives = objectives}, constraints);
+    REQUIRE(constraints.broken().size() == 1);
+    CHECK(constraints.broken()[0] == sentence);
   };
   refused(probe_of<ClassificationConfig>({1, 9}),
           "objective classification: layer 9 does not exist; the network has layers 0 (its embeddings) to 2");

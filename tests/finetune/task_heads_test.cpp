@@ -9,7 +9,7 @@
 #include "finetune/run_rows.h"
 #include "models/families/families.h"
 #include "objectives/kinds.h"
-#include "objectives/limits.h"
+#include "objectives/constraints.h"
 #include "objectives/task_heads/published_heads.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
@@ -148,14 +148,14 @@ double loss_by_loops(const Tensor& logits, const TaskHead& head, const std::vect
   return sum / count;
 }
 
-/// What the limits forbid, a sentence in each line.
+/// What the constraints forbid, a sentence in each line.
 std::string forbidden_heads(const ModelConfig& model, const ObjectiveConfig& head) {
-  Limits limits;
+  Constraints constraints;
   const DataConfig data;
   const Objectives objectives{head};
-  as_kind(head).check({.model = model, .data = data, .objectives = objectives}, limits);
+  as_kind(head).check({.model = model, .data = data, .objectives = objectives}, constraints);
   std::string lines;
-  for (const auto& sentence : limits.broken()) lines += (lines.empty() ? "" : "\n") + sentence;
+  for (const auto& sentence : constraints.broken()) lines += (lines.empty() ? "" : "\n") + sentence;
   return lines;
 }
 

@@ -8,7 +8,7 @@
 #include "core/log.h"
 #include "core/tensor/param.h"
 #include "core/text.h"
-#include "objectives/limits.h"
+#include "objectives/constraints.h"
 #include "objectives/network.h"
 #include "run/config/evaluation_protocol.h"
 #include "run/training_rows.h"

@@ -3,7 +3,7 @@
 
 #include "core/text.h"
 #include "models/layers/cost.h"
-#include "objectives/limits.h"
+#include "objectives/constraints.h"
 #include "objectives/masking_config.h"
 
 namespace cloze {
@@ -41,17 +41,19 @@ std::string masking_words(const Masking& c) {
   return concat(first, in_percent(c.mlm_probability), " of the tokens", unit_words(c), ": ", outcomes);
 }
 
-void check_masking(const std::string& name, const Masking& m, const ObjectiveSetting& in, Limits& limits) {
-  limits.forbid(m.mask_prob + m.random_prob > 1 + 1e-9, name, ": mask_prob ", m.mask_prob, " and random_prob ",
-                m.random_prob, " add up to more than 1; lower one of them");
-  limits.forbid(m.draw_per == DrawPer::word && !is_of_words(m.unit), name,
-                ": draw_per: word needs a unit of whole words; choose unit: word, ngram or span, or draw_per: token");
-  limits.forbid(m.count == CountRule::bernoulli && m.unit != MaskingUnit::token && m.unit != MaskingUnit::word, name,
-                ": count: bernoulli draws single tokens or words; with unit: ", m.unit,
-                " choose count: rounded, ceil or stochastic");
-  limits.forbid(m.mask_special && m.unit == MaskingUnit::span, name,
-                ": mask_special is not supported with unit: span; choose another unit, or set mask_special to false");
-  limits.forbid(
+void check_masking(const std::string& name, const Masking& m, const ObjectiveSetting& in, Constraints& constraints) {
+  constraints.forbid(m.mask_prob + m.random_prob > 1 + 1e-9, name, ": mask_prob ", m.mask_prob, " and random_prob ",
+                     m.random_prob, " add up to more than 1; lower one of them");
+  constraints.forbid(
+      m.draw_per == DrawPer::word && !is_of_words(m.unit), name,
+      ": draw_per: word needs a unit of whole words; choose unit: word, ngram or span, or draw_per: token");
+  constraints.forbid(m.count == CountRule::bernoulli && m.unit != MaskingUnit::token && m.unit != MaskingUnit::word,
+                     name, ": count: bernoulli draws single tokens or words; with unit: ", m.unit,
+                     " choose count: rounded, ceil or stochastic");
+  constraints.forbid(
+      m.mask_special && m.unit == MaskingUnit::span, name,
+      ": mask_special is not supported with unit: span; choose another unit, or set mask_special to false");
+  constraints.forbid(
       m.initial_mlm_probability > 0 && m.decay_steps == 0 && in.steps == 0 && !in.ends_by_text, name,
       ": initial_mlm_probability ", m.initial_mlm_probability,
       " changes to mlm_probability over the steps, epochs, words or tokens of train.budget, which has none of "
@@ -59,17 +61,18 @@ void check_masking(const std::string& name, const Masking& m, const ObjectiveSet
 }
 
 void check_static_masking(const std::string& name, const StaticMasking& repeated,
-                          const std::vector<MaskingPart>& maskings, Limits& limits) {
+                          const std::vector<MaskingPart>& maskings, Constraints& constraints) {
   if (repeated.dupe_factor == 0) return;
   const auto changes = [](const auto& part) { return part.initial_mlm_probability > 0; };
   const auto masks = [](const auto& part) { return part.mlm_probability > 0; };
   const bool changing = std::any_of(maskings.begin(), maskings.end(), changes);
-  limits.forbid(changing, name, ": dupe_factor ", repeated.dupe_factor,
-                " repeats masks, and initial_mlm_probability changes how many there are from step to step; set one of "
-                "them to 0");
-  limits.forbid(!changing && std::none_of(maskings.begin(), maskings.end(), masks), name, ": dupe_factor ",
-                repeated.dupe_factor,
-                " repeats masks, and mlm_probability 0 makes none; raise it, or set dupe_factor to 0");
+  constraints.forbid(
+      changing, name, ": dupe_factor ", repeated.dupe_factor,
+      " repeats masks, and initial_mlm_probability changes how many there are from step to step; set one of "
+      "them to 0");
+  constraints.forbid(!changing && std::none_of(maskings.begin(), maskings.end(), masks), name, ": dupe_factor ",
+                     repeated.dupe_factor,
+                     " repeats masks, and mlm_probability 0 makes none; raise it, or set dupe_factor to 0");
 }
 
 double expected_masks(const std::vector<MaskingPart>& maskings, double length) {

@@ -28,26 +28,27 @@ struct ObjectiveSetting {
 };
 
 /// The rules of all objectives of a run, alone and together.
-void check_limits(const ObjectiveSetting& in, Limits& limits);
+void check_constraints(const ObjectiveSetting& in, Constraints& constraints);
 
 // Rules of several kinds; `kind` names the objective in the sentence.
 
 /// An objective that reads a text in both directions: no two-stream model, no encoder-decoder, no decoder of a family
 /// of decoders, no prefix.
-void require_bidirectional(const char* kind, const ObjectiveSetting& in, Limits& limits);
+void require_bidirectional(const char* kind, const ObjectiveSetting& in, Constraints& constraints);
 /// An objective that trains generation.
-void require_generative(const char* kind, const NextTokenTerms& terms, const ObjectiveSetting& in, Limits& limits);
+void require_generative(const char* kind, const NextTokenTerms& terms, const ObjectiveSetting& in,
+                        Constraints& constraints);
 /// The LM head multiplies hidden states by the token embeddings; `remedy` names the objective that has a transform.
 void require_lm_head(const char* kind, const NextTokenTerms& terms, const char* remedy, const ObjectiveSetting& in,
-                     Limits& limits);
+                     Constraints& constraints);
 /// Rows without a source have no prefix.
-void forbid_prefix_lm(const char* kind, const ObjectiveSetting& in, Limits& limits);
-void forbid_two_streams(const char* kind, const ObjectiveSetting& in, Limits& limits);
+void forbid_prefix_lm(const char* kind, const ObjectiveSetting& in, Constraints& constraints);
+void forbid_two_streams(const char* kind, const ObjectiveSetting& in, Constraints& constraints);
 /// An objective whose rows no other one can read.
-void forbid_companions(const char* kind, const ObjectiveSetting& in, Limits& limits);
+void forbid_companions(const char* kind, const ObjectiveSetting& in, Constraints& constraints);
 /// Two segments in a row. `subject` needs them, `remedy` does without.
 void require_segments(const std::string& subject, const std::string& remedy, const ObjectiveSetting& in,
-                      Limits& limits);
+                      Constraints& constraints);
 
 /// The rows of a micro-batch, all of data.max_seq_length tokens, with what each objective expects of them
 /// (ObjectiveKind::expect). The neighbours of spans that sbo reads are not counted.

@@ -1,7 +1,7 @@
 #include "core/spelling.h"
 #include "core/text.h"
 #include "objectives/denoising/denoising.h"
-#include "objectives/limits.h"
+#include "objectives/constraints.h"
 
 namespace cloze {
 
@@ -40,8 +40,8 @@ std::string DenoisingConfig::prediction() const {
   return text;
 }
 
-void DenoisingConfig::check(const ObjectiveSetting& in, Limits& limits) const {
-  require_generative(kind, *this, in, limits);
+void DenoisingConfig::check(const ObjectiveSetting& in, Constraints& constraints) const {
+  require_generative(kind, *this, in, constraints);
 }
 
 void DenoisingConfig::expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const {

@@ -4,7 +4,7 @@
 #include "core/error.h"
 #include "core/spelling.h"
 #include "core/text.h"
-#include "objectives/limits.h"
+#include "objectives/constraints.h"
 #include "objectives/span_corruption/span_corruption.h"
 
 namespace cloze {
@@ -96,8 +96,8 @@ std::string SpanCorruptionConfig::prediction() const {
   return "";
 }
 
-void SpanCorruptionConfig::check(const ObjectiveSetting& in, Limits& limits) const {
-  require_generative(kind, *this, in, limits);
+void SpanCorruptionConfig::check(const ObjectiveSetting& in, Constraints& constraints) const {
+  require_generative(kind, *this, in, constraints);
 }
 
 void SpanCorruptionConfig::expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const {

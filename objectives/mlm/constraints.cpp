@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/text.h"
-#include "objectives/limits.h"
+#include "objectives/constraints.h"
 #include "objectives/mlm/mlm.h"
 
 namespace cloze {
@@ -26,19 +26,19 @@ std::string MlmConfig::prediction() const {
 
 void MlmConfig::expect(const ObjectiveSetting&, std::vector<RowSizes>& rows) const { expect_masks(maskings(), rows); }
 
-void MlmConfig::check(const ObjectiveSetting& in, Limits& limits) const {
-  check_maskings(kind, in, limits);
-  require_bidirectional(kind, in, limits);
-  limits.forbid(any_that(in.objectives, &ObjectiveKind::replaces_tokens),
-                "rtd does its own masking (rtd.mlm) and cannot be combined with mlm; remove mlm");
+void MlmConfig::check(const ObjectiveSetting& in, Constraints& constraints) const {
+  check_maskings(kind, in, constraints);
+  require_bidirectional(kind, in, constraints);
+  constraints.forbid(any_that(in.objectives, &ObjectiveKind::replaces_tokens),
+                     "rtd does its own masking (rtd.mlm) and cannot be combined with mlm; remove mlm");
 }
 
-void MlmConfig::check_maskings(const std::string& name, const ObjectiveSetting& in, Limits& limits) const {
-  check_static_masking(name, *this, maskings(), limits);
-  if (mixture.empty()) return check_masking(name, *this, in, limits);
-  for (size_t i = 0; i < mixture.size(); ++i) check_masking(concat(name, ".mixture.", i), mixture[i], in, limits);
+void MlmConfig::check_maskings(const std::string& name, const ObjectiveSetting& in, Constraints& constraints) const {
+  check_static_masking(name, *this, maskings(), constraints);
+  if (mixture.empty()) return check_masking(name, *this, in, constraints);
+  for (size_t i = 0; i < mixture.size(); ++i) check_masking(concat(name, ".mixture.", i), mixture[i], in, constraints);
   const bool empty = std::all_of(mixture.begin(), mixture.end(), [](const auto& part) { return part.share == 0; });
-  limits.forbid(empty, name, ".mixture: the shares sum to 0; give at least one masking a `share` above 0");
+  constraints.forbid(empty, name, ".mixture: the shares sum to 0; give at least one masking a `share` above 0");
 }
 
 }  // namespace cloze

@@ -1,6 +1,6 @@
 #include "core/text.h"
 #include "objectives/gap_sentences/gap_sentences.h"
-#include "objectives/limits.h"
+#include "objectives/constraints.h"
 
 namespace cloze {
 
@@ -8,11 +8,11 @@ std::string GapSentencesConfig::prediction() const {
   return concat(in_percent(gap_sentences_ratio), " of the sentences, each masked in the source");
 }
 
-void GapSentencesConfig::check(const ObjectiveSetting& in, Limits& limits) const {
-  require_generative(kind, *this, in, limits);
-  limits.forbid(in.data.packing == RowPacking::full,
-                "objective gap_sentences masks whole sentences, and data.packing full cuts them; choose "
-                "doc_sentences or full_sentences");
+void GapSentencesConfig::check(const ObjectiveSetting& in, Constraints& constraints) const {
+  require_generative(kind, *this, in, constraints);
+  constraints.forbid(in.data.packing == RowPacking::full,
+                     "objective gap_sentences masks whole sentences, and data.packing full cuts them; choose "
+                     "doc_sentences or full_sentences");
 }
 
 void GapSentencesConfig::expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const {

@@ -4,7 +4,7 @@
 #include "core/text.h"
 #include "models/transformer_config.h"
 #include "models/layers/cost.h"
-#include "objectives/limits.h"
+#include "objectives/constraints.h"
 #include "objectives/rtd/rtd.h"
 
 namespace cloze {
@@ -16,21 +16,23 @@ std::string RtdConfig::prediction() const {
                 mlm.prediction());
 }
 
-void RtdConfig::check(const ObjectiveSetting& in, Limits& limits) const {
-  mlm.check_maskings("rtd.mlm", in, limits);
-  limits.forbid(
+void RtdConfig::check(const ObjectiveSetting& in, Constraints& constraints) const {
+  mlm.check_maskings("rtd.mlm", in, constraints);
+  constraints.forbid(
       mlm.weight != 1 || mlm.from_step != 0 || mlm.until_step != 0,
       "rtd.mlm is the generator's, which is trained as long as rtd is, with the weight generator_weight; leave "
       "out weight, from_step and until_step of mlm");
-  require_bidirectional(kind, in, limits);
-  limits.forbid(in.backbone().is_decoder(), "rtd needs a bidirectional generator; set model.architecture: encoder");
+  require_bidirectional(kind, in, constraints);
+  constraints.forbid(in.backbone().is_decoder(),
+                     "rtd needs a bidirectional generator; set model.architecture: encoder");
   const bool same_shape = replace_by == ReplaceBy::generator && generator_hidden_size == 1 && generator_layers == 1 &&
                           tie == EmbeddingTie::none;
-  limits.forbid(generator_steps > 0 && !same_shape,
-                "rtd.generator_steps: the discriminator starts with the generator's weights, so both need the same "
-                "shape and separate embeddings; set replace_by: generator, generator_hidden_size: 1, "
-                "generator_layers: 1 and tie: none");
-  limits.forbid(
+  constraints.forbid(
+      generator_steps > 0 && !same_shape,
+      "rtd.generator_steps: the discriminator starts with the generator's weights, so both need the same "
+      "shape and separate embeddings; set replace_by: generator, generator_hidden_size: 1, "
+      "generator_layers: 1 and tie: none");
+  constraints.forbid(
       generator_steps > 0 && in.ema_decay > 0, "train.ema_decay ", in.ema_decay,
       " averages the weights over steps, and with rtd.generator_steps the discriminator gets other weights in "
       "the middle of the run; set one of them to 0");

@@ -1,6 +1,6 @@
 #include "core/config/config.h"
 #include "models/layers/cost.h"
-#include "objectives/limits.h"
+#include "objectives/constraints.h"
 #include "objectives/mlm/mlm.h"
 #include "objectives/sbo/sbo.h"
 
@@ -10,10 +10,10 @@ std::string SboConfig::prediction() const {
   return concat("the tokens of a masked span, at most ", max_pair_targets, ", from the two beside it");
 }
 
-void SboConfig::check(const ObjectiveSetting& in, Limits& limits) const {
-  require_bidirectional(kind, in, limits);
-  limits.forbid(!in.has<MlmConfig>(),
-                "sbo predicts the spans that mlm chooses; add mlm (like: spanbert) to the objectives");
+void SboConfig::check(const ObjectiveSetting& in, Constraints& constraints) const {
+  require_bidirectional(kind, in, constraints);
+  constraints.forbid(!in.has<MlmConfig>(),
+                     "sbo predicts the spans that mlm chooses; add mlm (like: spanbert) to the objectives");
 }
 
 void SboConfig::expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const {

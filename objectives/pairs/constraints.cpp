@@ -1,14 +1,15 @@
-#include "objectives/limits.h"
+#include "objectives/constraints.h"
 #include "objectives/pairs/pairs.h"
 
 namespace cloze {
 
 std::string PairsConfig::prediction() const { return "the target of each source"; }
 
-void PairsConfig::check(const ObjectiveSetting& in, Limits& limits) const {
-  require_generative(kind, *this, in, limits);
-  limits.forbid(in.data.packing != RowPacking::document, "objective pairs makes one row per pair, and data.packing is ",
-                in.data.packing, "; choose document");
+void PairsConfig::check(const ObjectiveSetting& in, Constraints& constraints) const {
+  require_generative(kind, *this, in, constraints);
+  constraints.forbid(in.data.packing != RowPacking::document,
+                     "objective pairs makes one row per pair, and data.packing is ", in.data.packing,
+                     "; choose document");
 }
 
 void PairsConfig::expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const {

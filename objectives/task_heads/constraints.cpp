@@ -6,7 +6,7 @@
 #include "models/families/families.h"
 #include "models/layers/cost.h"
 #include "objectives/kinds.h"
-#include "objectives/limits.h"
+#include "objectives/constraints.h"
 
 namespace cloze {
 
@@ -69,66 +69,71 @@ std::string TaggingConfig::prediction() const { return concat("which of ", label
 
 namespace {
 
-void check_labels(const TaskHead& head, Limits& limits) {
+void check_labels(const TaskHead& head, Constraints& constraints) {
   const auto kind = head.name();
   const auto& labels = head.labels;
-  limits.forbid(labels.empty(), "objective ", kind,
-                " has no labels; name them in the order of their ids, for instance `labels: [negative, positive]`");
-  limits.forbid(kind == ClassificationConfig::kind && labels.size() == 1, "objective ", kind, " has the one label '",
-                labels.empty() ? "" : labels[0], "', which every text would get; name the others");
+  constraints.forbid(
+      labels.empty(), "objective ", kind,
+      " has no labels; name them in the order of their ids, for instance `labels: [negative, positive]`");
+  constraints.forbid(kind == ClassificationConfig::kind && labels.size() == 1, "objective ", kind,
+                     " has the one label '", labels.empty() ? "" : labels[0],
+                     "', which every text would get; name the others");
   std::set<std::string> seen;
   const auto again =
       std::find_if(labels.begin(), labels.end(), [&](const auto& label) { return !seen.insert(label).second; });
-  limits.forbid(again != labels.end(), "objective ", kind, " names the label '", again == labels.end() ? "" : *again,
-                "' twice; each id has a name of its own");
+  constraints.forbid(again != labels.end(), "objective ", kind, " names the label '",
+                     again == labels.end() ? "" : *again, "' twice; each id has a name of its own");
   const auto& weights = head.class_weights;
-  limits.forbid(!weights.empty() && weights.size() != labels.size(), "objective ", kind, " has ", weights.size(),
-                " class_weights for ", labels.size(), " labels; give one for each");
+  constraints.forbid(!weights.empty() && weights.size() != labels.size(), "objective ", kind, " has ", weights.size(),
+                     " class_weights for ", labels.size(), " labels; give one for each");
   const bool all_zero =
       !weights.empty() && std::all_of(weights.begin(), weights.end(), [](double w) { return w == 0; });
-  limits.forbid(all_zero, "objective ", kind, ": all class_weights are 0; give at least one label a weight");
+  constraints.forbid(all_zero, "objective ", kind, ": all class_weights are 0; give at least one label a weight");
 }
 
-void check_design(const TaskHead& terms, const ObjectiveSetting& in, Limits& limits) {
+void check_design(const TaskHead& terms, const ObjectiveSetting& in, Constraints& constraints) {
   const auto family = kind_of(in.model), kind = terms.name();
   const auto use = terms.use();
   const bool of_state = terms.head != HeadDesign::huggingface && terms.head != HeadDesign::original;
-  limits.forbid(of_state && !reads_texts(use), "objective ", kind, " predicts for each token, and head ", terms.head,
-                " is one state of a text; choose head: huggingface");
+  constraints.forbid(of_state && !reads_texts(use), "objective ", kind, " predicts for each token, and head ",
+                     terms.head, " is one state of a text; choose head: huggingface");
   const bool joint = family == ElectraConfig::kind || family == XlnetConfig::kind;
-  limits.forbid(use == HeadUse::spans && terms.head == HeadDesign::original && joint, "objective ", kind,
-                " has no head original for ", family,
-                ", whose authors predict the end of an answer from its start; choose head: huggingface");
+  constraints.forbid(use == HeadUse::spans && terms.head == HeadDesign::original && joint, "objective ", kind,
+                     " has no head original for ", family,
+                     ", whose authors predict the end of an answer from its start; choose head: huggingface");
   const auto head = published_head(in.model, use, terms.head);
   const bool blind = reads_texts(use) && !head.mean && !is_of_babylm(terms.head) && head.token == ClassToken::first &&
                      in.backbone().is_decoder();
-  limits.forbid(blind, "objective ", kind,
-                " reads the first token, which in a decoder is the same for every text; choose head: last or mean");
+  constraints.forbid(
+      blind, "objective ", kind,
+      " reads the first token, which in a decoder is the same for every text; choose head: last or mean");
 }
 
-void check_probes(const TaskHead& terms, const ObjectiveSetting& in, Limits& limits) {
+void check_probes(const TaskHead& terms, const ObjectiveSetting& in, Constraints& constraints) {
   if (terms.layer.empty()) return;
-  limits.forbid(terms.use() == HeadUse::spans, "objective ", terms.name(),
-                " has no probe of a layer: the tokens of its windows are too many to keep their states; leave layer "
-                "out");
+  constraints.forbid(
+      terms.use() == HeadUse::spans, "objective ", terms.name(),
+      " has no probe of a layer: the tokens of its windows are too many to keep their states; leave layer "
+      "out");
   const auto last = layers_below_head(in.model), asked = probed_layers(terms, in.model).back();
-  limits.forbid(asked > last, "objective ", terms.name(), ": layer ", asked,
-                " does not exist; the network has layers 0 (its embeddings) to ", last);
+  constraints.forbid(asked > last, "objective ", terms.name(), ": layer ", asked,
+                     " does not exist; the network has layers 0 (its embeddings) to ", last);
 }
 
 }  // namespace
 
-void TaskHead::check(const ObjectiveSetting& in, Limits& limits) const {
+void TaskHead::check(const ObjectiveSetting& in, Constraints& constraints) const {
   const auto kind = name();
-  forbid_companions(kind.c_str(), in, limits);
-  forbid_prefix_lm(kind.c_str(), in, limits);
-  if (has_labels()) check_labels(*this, limits);
-  check_design(*this, in, limits);
-  check_probes(*this, in, limits);
-  limits.forbid(use() == HeadUse::tokens && kind_of(in.model) == T5Config::kind && in.backbone().is_encoder_decoder(),
-                "objective ", kind, " reads the encoder of t5 alone; set model.architecture: encoder");
-  limits.forbid(!scale.empty() && (scale.size() != 2 || scale[0] >= scale[1]), "objective ", kind,
-                ": scale must be the lowest and the highest target, for instance [0, 5]");
+  forbid_companions(kind.c_str(), in, constraints);
+  forbid_prefix_lm(kind.c_str(), in, constraints);
+  if (has_labels()) check_labels(*this, constraints);
+  check_design(*this, in, constraints);
+  check_probes(*this, in, constraints);
+  constraints.forbid(
+      use() == HeadUse::tokens && kind_of(in.model) == T5Config::kind && in.backbone().is_encoder_decoder(),
+      "objective ", kind, " reads the encoder of t5 alone; set model.architecture: encoder");
+  constraints.forbid(!scale.empty() && (scale.size() != 2 || scale[0] >= scale[1]), "objective ", kind,
+                     ": scale must be the lowest and the highest target, for instance [0, 5]");
 }
 
 void TaskHead::expect(const ObjectiveSetting& in, std::vector<RowSizes>& rows) const {
