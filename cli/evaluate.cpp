@@ -30,7 +30,7 @@ struct PredictionsCommand {
   bool with_words = false, skip_bad = false, json = false;
 };
 
-const TaskPart& part_of(const Task& task, const std::string& name) {
+const TaskSplit& split_of(const Task& task, const std::string& name) {
   if (name == "train") return task.train;
   return name == "valid" ? task.valid : task.test;
 }
@@ -45,14 +45,14 @@ std::string text_of(const std::vector<Table>& tables, const std::string& format)
 }
 
 /// Floors of the items that have a prediction.
-void add_floors(const Task& task, const TaskPart& part, const PredictionsCommand& command, const PredictionFile& read,
+void add_floors(const Task& task, const TaskSplit& split, const PredictionsCommand& command, const PredictionFile& read,
                 const MetricOptions& options, TaskFigures& figures) {
   const auto kind = task.config.kind;
   const auto add = [&](Floor floor) {
-    auto predictions = floor_predictions(kind, floor, task.train.items, part.items, task.labels);
+    auto predictions = floor_predictions(kind, floor, task.train.items, split.items, task.labels);
     for (size_t i = 0; i < predictions.size(); ++i)
       if (read.predictions[i].id.empty()) predictions[i].id.clear();
-    add_floor(kind, floor, predictions, part.items, task.labels, options, figures);
+    add_floor(kind, floor, predictions, split.items, task.labels, options, figures);
   };
   add(Floor::constant);
   if (command.with_words) add(Floor::words);
@@ -124,7 +124,7 @@ void print_predictions(const PredictionsCommand& c) {
                        ", and scores of no answer are of spans; leave it out");
   require<ConfigError>(!c.scheme || kind->has_scheme, "--scheme: the task is ", name_of(kind),
                        ", and a scheme is of tags; leave it out");
-  const auto& items = part_of(task, c.part).items;
+  const auto& items = split_of(task, c.part).items;
   require<ConfigError>(!items.empty(), c.task, ": has no part ", c.part,
                        ", which is a tenth of the training part; name its file, `data.valid`");
   const auto squad = metric_options(task).squad;
@@ -140,7 +140,7 @@ void print_predictions(const PredictionsCommand& c) {
   options.no_answer_order = read.no_answer_order;
   if (!c.no_answer.empty()) options.no_answer_threshold = c.threshold;
   auto figures = metrics_of(kind, items, task.labels, read.predictions, options);
-  add_floors(task, part_of(task, c.part), c, read, options, figures);
+  add_floors(task, split_of(task, c.part), c, read, options, figures);
   std::optional<PairedFigures> compared;
   if (!c.against.empty()) {
     const auto other = read_predictions(c.against, kind, items, task.labels, "", squad);

@@ -214,7 +214,7 @@ Collator rows_of_run(const RunConfig& config, const TokenStore& store, const Row
   auto context = row_context(config, store, start);
   require_special_tokens(config.objectives, backbone_of(config.model), store.tokenizer(), folder);
   const auto setting = labelled_setting(config.model, config.objectives);
-  auto rows = make_labelled_rows(setting, read_prepared_part(folder, context.stage).rows, context.order_rng,
+  auto rows = make_labelled_rows(setting, read_prepared_split(folder, context.stage).rows, context.order_rng,
                                  context.step.batches(), config.data.drop_last);
   return {std::move(context), std::move(rows)};
 }

@@ -56,7 +56,7 @@ bool is_shown(const std::string& metric, AnyTaskKind kind) {
 /// What the constant prediction reaches on the test part.
 std::vector<Score> floor_figures(const LoadedRun& run, const PreparedTask& prepared) {
   const auto& task = prepared.task;
-  const auto items = read_prepared_part(rows_of_task(run), "test").items;
+  const auto items = read_prepared_split(rows_of_task(run), "test").items;
   const auto kind = task.config.kind;
   auto options = metric_options(task);
   options.resamples = 0;

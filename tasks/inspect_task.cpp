@@ -17,18 +17,18 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Items, or words, whose labels the training part lacks.
+/// Items, or words, whose labels the training split lacks.
 uint64_t unknown_labels_of(const TaskAnswer& gold, AnyTaskKind kind) {
   if (gold.form == AnswerForm::label) return gold.label < 0;
   const auto count = std::ranges::count(gold.labels, unknown_label);
   return static_cast<uint64_t>(kind->has_words ? count : std::min<int64_t>(count, 1));
 }
 
-void count_value(InspectedPart& part, const TaskAnswer& gold, size_t before) {
+void count_value(InspectedSplit& split, const TaskAnswer& gold, size_t before) {
   if (gold.form != AnswerForm::value) return;
-  part.least = before == 0 ? gold.value : std::min(part.least, gold.value);
-  part.greatest = before == 0 ? gold.value : std::max(part.greatest, gold.value);
-  part.mean += (gold.value - part.mean) / static_cast<double>(before + 1);
+  split.least = before == 0 ? gold.value : std::min(split.least, gold.value);
+  split.greatest = before == 0 ? gold.value : std::max(split.greatest, gold.value);
+  split.mean += (gold.value - split.mean) / static_cast<double>(before + 1);
 }
 
 /// The length that a share of the rows does not exceed.
@@ -64,20 +64,20 @@ RowOptions row_options(const TaskConfig& config, const TaskLabels& labels) {
 
 TaskInspection inspect_task(const Task& task, const TaskRowMaker& maker, const Rng& order, int64_t examples) {
   TaskInspection inspection;
-  std::vector<std::pair<size_t, RowGroup>> groups;  // of the training part: item, rows of it
+  std::vector<std::pair<size_t, RowGroup>> groups;  // of the training split: item, rows of it
   std::vector<TaskRow> rows;
-  for (const auto* part : {&task.train, &task.valid, &task.test}) {
-    if (part->items.empty()) continue;
-    InspectedPart counted{.name = part->name, .labels = label_counts(*part, task.labels)};
-    for (size_t i = 0; i < part->items.size(); ++i) {
+  for (const auto* split : {&task.train, &task.valid, &task.test}) {
+    if (split->items.empty()) continue;
+    InspectedSplit counted{.name = split->name, .labels = label_counts(*split, task.labels)};
+    for (size_t i = 0; i < split->items.size(); ++i) {
       rows.clear();
-      maker.add(part->items[i], static_cast<int64_t>(i), rows, counted.rows);
-      counted.unknown_labels += unknown_labels_of(part->items[i].gold, task.config.kind);
-      count_value(counted, part->items[i].gold, i);
-      if (part != &task.train) continue;
+      maker.add(split->items[i], static_cast<int64_t>(i), rows, counted.rows);
+      counted.unknown_labels += unknown_labels_of(split->items[i].gold, task.config.kind);
+      count_value(counted, split->items[i].gold, i);
+      if (split != &task.train) continue;
       for (const auto& group : row_groups(maker.options().kind, rows)) groups.emplace_back(i, group);
     }
-    inspection.parts.push_back(std::move(counted));
+    inspection.splits.push_back(std::move(counted));
   }
   for (int64_t i = 0; i < examples && !groups.empty(); ++i) {
     const auto& [number, group] = groups[item_at(order, groups.size(), static_cast<uint64_t>(i))];
@@ -119,8 +119,8 @@ ordered_json json_of(const TextCounts& counts) {
           {"cut_tokens", counts.cut_tokens}};
 }
 
-ordered_json json_of(const InspectedPart& part, const Task& task) {
-  const auto& rows = part.rows;
+ordered_json json_of(const InspectedSplit& split, const Task& task) {
+  const auto& rows = split.rows;
   ordered_json made{{"items", rows.items},
                     {"rows", rows.rows},
                     {"items_in_windows", rows.items_in_windows},
@@ -131,12 +131,12 @@ ordered_json json_of(const InspectedPart& part, const Task& task) {
                      {"p90", quantile_of(rows.lengths, 0.9)},
                      {"p99", quantile_of(rows.lengths, 0.99)},
                      {"longest", quantile_of(rows.lengths, 1)}};
-  task.config.kind->write_counts(part, made);
+  task.config.kind->write_counts(split, made);
   if (!task.config.kind->learns_labels && !task.config.kind->has_candidates) return made;
   auto labels = ordered_json::object();
-  for (size_t id = 0; id < part.labels.size(); ++id) labels[task.labels.names[id]] = part.labels[id];
+  for (size_t id = 0; id < split.labels.size(); ++id) labels[task.labels.names[id]] = split.labels[id];
   made["labels"] = labels;
-  made["unknown_labels"] = part.unknown_labels;
+  made["unknown_labels"] = split.unknown_labels;
   return made;
 }
 
@@ -157,7 +157,7 @@ ordered_json to_json(const TaskInspection& inspection, const Task& task) {
       examples.push_back(made);
     }
   }
-  for (const auto& part : inspection.parts) counts[part.name] = json_of(part, task);
+  for (const auto& split : inspection.splits) counts[split.name] = json_of(split, task);
   return {{"examples", examples}, {"counts", counts}, {"notes", task.notes}};
 }
 
@@ -170,9 +170,9 @@ std::string share_of(uint64_t count, uint64_t all) {
 Table lengths_table(const TaskInspection& inspection) {
   Table table{.title = "lengths of rows, in tokens",
               .header = columns_of_numbers({"part", "items", "rows", "mean", "median", "90 %", "99 %", "longest"})};
-  for (const auto& part : inspection.parts) {
-    const auto& lengths = part.rows.lengths;
-    table.rows.push_back({part.name, std::to_string(part.rows.items), std::to_string(part.rows.rows),
+  for (const auto& split : inspection.splits) {
+    const auto& lengths = split.rows.lengths;
+    table.rows.push_back({split.name, std::to_string(split.rows.items), std::to_string(split.rows.rows),
                           digits(mean_of(lengths), 4), std::to_string(quantile_of(lengths, 0.5)),
                           std::to_string(quantile_of(lengths, 0.9)), std::to_string(quantile_of(lengths, 0.99)),
                           std::to_string(quantile_of(lengths, 1))});
@@ -183,30 +183,30 @@ Table lengths_table(const TaskInspection& inspection) {
 Table labels_table(const TaskInspection& inspection, const Task& task) {
   Table table{.title = "labels", .header = columns_of_numbers({"label"})};
   for (const auto& name : task.labels.names) table.rows.push_back({visible(name)});
-  for (const auto& part : inspection.parts) {
-    table.header.emplace_back(part.name, ColumnKind::number);
+  for (const auto& split : inspection.splits) {
+    table.header.emplace_back(split.name, ColumnKind::number);
     uint64_t all = 0;
-    for (const auto count : part.labels) all += count;
-    for (size_t id = 0; id < part.labels.size(); ++id)
-      table.rows[id].push_back(concat(part.labels[id], " (", share_of(part.labels[id], all), ")"));
+    for (const auto count : split.labels) all += count;
+    for (size_t id = 0; id < split.labels.size(); ++id)
+      table.rows[id].push_back(concat(split.labels[id], " (", share_of(split.labels[id], all), ")"));
   }
   return table;
 }
 
 /// `train: 12 of 100 first texts cut, 340 of 9,000 tokens`, or nothing.
-void say_cut(const std::string& part, const char* which, const TextCounts& counts, std::string& text) {
+void say_cut(const std::string& split, const char* which, const TextCounts& counts, std::string& text) {
   if (counts.cut_texts > 0)
-    text += concat("  ", part, ": ", thousands(counts.cut_texts), " of ", counted(counts.texts, which), " cut, ",
+    text += concat("  ", split, ": ", thousands(counts.cut_texts), " of ", counted(counts.texts, which), " cut, ",
                    thousands(counts.cut_tokens), " of ", counted(counts.tokens, "token"), " (",
                    share_of(counts.cut_tokens, counts.tokens), ")\n");
-  if (counts.empty > 0) text += concat("  ", part, ": ", counted(counts.empty, which), " without a token\n");
+  if (counts.empty > 0) text += concat("  ", split, ": ", counted(counts.empty, which), " without a token\n");
 }
 
 /// What is not in the rows as it stands in the files.
 std::string losses_of(const TaskInspection& inspection, const Task& task) {
   std::string text;
   const auto& kind = task.config.kind;
-  for (const auto& [name, rows, labels, unknown, least, greatest, mean] : inspection.parts) {
+  for (const auto& [name, rows, labels, unknown, least, greatest, mean] : inspection.splits) {
     say_cut(name, kind->texts[0], rows.first, text);
     say_cut(name, kind->texts[1], rows.second, text);
     const auto say = [&](uint64_t count, const char* thing, const char* what) {
@@ -243,9 +243,9 @@ std::string inspection_report(const TaskInspection& inspection, const Task& task
   const auto kind = task.config.kind;
   std::string text = concat(task.config.task, ": ", name_of(kind), "\n\n");
   if (kind->form == AnswerForm::value) {
-    for (const auto& part : inspection.parts)
-      text += concat("  ", part.name, ": values from ", shortest(part.least), " to ", shortest(part.greatest),
-                     ", mean ", digits(part.mean, 4), "\n");
+    for (const auto& split : inspection.splits)
+      text += concat("  ", split.name, ": values from ", shortest(split.least), " to ", shortest(split.greatest),
+                     ", mean ", digits(split.mean, 4), "\n");
     text += "\n";
   } else if (task.labels.size() > 0) {
     text += to_text(labels_table(inspection, task)) + "\n";

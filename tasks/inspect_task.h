@@ -14,12 +14,12 @@ namespace cloze {
 /// How the rows of a task are made.
 RowOptions row_options(const TaskConfig& config, const TaskLabels& labels);
 
-/// A part of a task, counted.
-struct InspectedPart {
+/// A split of a task, counted.
+struct InspectedSplit {
   std::string name{};
   RowCounts rows{};
   std::vector<uint64_t> labels{};            ///< items, or words with a tag, by label
-  uint64_t unknown_labels = 0;               ///< of items or words: the training part lacks them
+  uint64_t unknown_labels = 0;               ///< of items or words: the training split lacks them
   double least = 0, greatest = 0, mean = 0;  ///< of regression
 };
 
@@ -30,8 +30,8 @@ struct TaskExample {
 };
 
 struct TaskInspection {
-  std::vector<InspectedPart> parts{};   ///< those with items
-  std::vector<TaskExample> examples{};  ///< the first ones of training, epoch after epoch
+  std::vector<InspectedSplit> splits{};  ///< those with items
+  std::vector<TaskExample> examples{};   ///< the first ones of training, epoch after epoch
 };
 
 /// Makes all rows of a task, and counts them.

@@ -37,7 +37,7 @@ uint64_t content_hash(const TaskItem& item) {
   return XXH3_64bits(content.data(), content.size());
 }
 
-uint64_t part_hash(const TaskItem& item) {
+uint64_t split_hash(const TaskItem& item) {
   return item.group.empty() ? content_hash(item) : XXH3_64bits(item.group.data(), item.group.size());
 }
 
@@ -53,7 +53,7 @@ std::string stratum_of(const TaskItem& item, const TaskConfig& config, const Tas
   return stratum;
 }
 
-/// Items that no part divides: those of one group, and equal ones.
+/// Items that no split divides: those of one group, and equal ones.
 struct ItemUnit {
   uint64_t hash = 0;
   size_t size = 0;
@@ -117,10 +117,10 @@ void choose_units(std::vector<ItemUnit>& units, size_t wanted, size_t few) {
   choose_closest(order, wanted, few);
 }
 
-/// Moves a tenth of the training part to the valid part.
-void part_off_valid(const TaskConfig& config, const TaskLabels& labels, TaskPart& train, TaskPart& valid) {
+/// Moves a tenth of the training split to the valid split.
+void split_off_valid(const TaskConfig& config, const TaskLabels& labels, TaskSplit& train, TaskSplit& valid) {
   std::vector<std::pair<uint64_t, std::string>> hashes;
-  for (const auto& item : train.items) hashes.emplace_back(part_hash(item), stratum_of(item, config, labels));
+  for (const auto& item : train.items) hashes.emplace_back(split_hash(item), stratum_of(item, config, labels));
   auto units = units_of(hashes);
   require<DataError>(units.size() > 1, train.file,
                      ": cannot be divided, since its items are equal or of one group; give a part with `data.valid`");
@@ -142,7 +142,7 @@ void part_off_valid(const TaskConfig& config, const TaskLabels& labels, TaskPart
   valid.file = train.file;
 }
 
-/// Notes labels whose items have all been moved to the valid part.
+/// Notes labels whose items have all been moved to the valid split.
 void note_parted_labels(Task& task) {
   const auto left = label_counts(task.train, task.labels), parted = label_counts(task.valid, task.labels);
   uint64_t count = 0;
@@ -155,7 +155,7 @@ void note_parted_labels(Task& task) {
                                 "; give a part with `data.valid`"));
 }
 
-/// Notes a valid part of which one answer is right for all items.
+/// Notes a valid split of which one answer is right for all items.
 void note_one_answer(Task& task) {
   const auto kind = task.config.kind;
   const auto& items = task.valid.items;
@@ -176,25 +176,26 @@ void note_one_answer(Task& task) {
 /// Hashes of items and their numbers, sorted.
 using Hashes = std::vector<std::pair<uint64_t, size_t>>;
 
-Hashes hashes_of(const TaskPart& part) {
+Hashes hashes_of(const TaskSplit& split) {
   Hashes hashes;
-  for (size_t i = 0; i < part.items.size(); ++i) hashes.emplace_back(content_hash(part.items[i]), i);
+  for (size_t i = 0; i < split.items.size(); ++i) hashes.emplace_back(content_hash(split.items[i]), i);
   std::sort(hashes.begin(), hashes.end());
   return hashes;
 }
 
-/// Notes the items of a part that another part has too, whose hashes are `known`.
-void note_doubles(const TaskPart& part, const Hashes& known, const TaskPart& other, std::vector<std::string>& notes) {
+/// Notes the items of a split that another split has too, whose hashes are `known`.
+void note_doubles(const TaskSplit& split, const Hashes& known, const TaskSplit& other,
+                  std::vector<std::string>& notes) {
   uint64_t count = 0;
   std::string first;
-  for (const auto& item : part.items) {
+  for (const auto& item : split.items) {
     const auto hash = content_hash(item);
     const auto found = std::lower_bound(known.begin(), known.end(), std::pair(hash, size_t{0}));
     if (found == known.end() || found->first != hash) continue;
     if (count++ == 0) first = concat(item.id, " as ", other.items[found->second].id);
   }
   if (count > 0)
-    notes.push_back(concat(thousands(count), " of ", counted(part.items.size(), "item"), " of ", part.name,
+    notes.push_back(concat(thousands(count), " of ", counted(split.items.size(), "item"), " of ", split.name,
                            count == 1 ? " stands in " : " stand in ", other.name, " too, first ", shortened(first),
                            count == 1 ? "; it counts" : "; they count"));
 }
@@ -210,11 +211,11 @@ bool asks_labels_of_train(const TaskConfig& config) {
   return config.kind->learns_labels && given_labels(config).names.empty();
 }
 
-/// Whether all files of a part are there.
-bool is_part_there(const std::string& named, const std::string& task_file) {
+/// Whether all files of a split are there.
+bool is_split_there(const std::string& named, const std::string& task_file) {
   if (named.empty()) return false;
   try {
-    files_of_part(named, task_file);
+    files_of_split(named, task_file);
     return true;
   } catch (const ConfigError&) {
     return false;
@@ -227,11 +228,11 @@ Task open_task(const std::string& file, const TaskOptions& options) {
   Task task{.config = read_task_config(file, options.overrides), .file = file};
   const auto& data = task.config.data;
   LabelPool pool;
-  const PartOptions reading{.skip_bad = options.skip_bad};
+  const SplitOptions reading{.skip_bad = options.skip_bad};
   const auto read = [&](const char* name, const std::string& files) {
-    return read_part(task.config, file, name, files, pool, reading);
+    return read_split(task.config, file, name, files, pool, reading);
   };
-  const bool lacks_train = options.may_lack_train && !is_part_there(data.train, file);
+  const bool lacks_train = options.may_lack_train && !is_split_there(data.train, file);
   const bool has_train = !lacks_train && (!options.test_only || asks_labels_of_train(task.config));
   require<ConfigError>(!has_train || !data.train.empty(), file,
                        ": 'data.train' is empty; name the file of the training part");
@@ -243,12 +244,12 @@ Task open_task(const std::string& file, const TaskOptions& options) {
   task.labels = order_labels(task.config, of_labels, pool, options.brought_labels);
   if (!lacks_train) read_test();
   if (has_own_valid && !options.test_only) task.valid = read("valid", data.valid);
-  for (auto* part : {&task.train, &task.valid, &task.test}) {
-    number_golds(*part, task.config, task.labels, pool);
-    if (part != &task.train) require_judged(*part, task.train, task.config, task.labels);
-    note_unknown_labels(*part);
-    task.has_unanswerable |= std::ranges::any_of(part->items, is_unanswerable);
-    task.notes.insert(task.notes.end(), part->notes.begin(), part->notes.end());
+  for (auto* split : {&task.train, &task.valid, &task.test}) {
+    number_golds(*split, task.config, task.labels, pool);
+    if (split != &task.train) require_judged(*split, task.train, task.config, task.labels);
+    note_unknown_labels(*split);
+    task.has_unanswerable |= std::ranges::any_of(split->items, is_unanswerable);
+    task.notes.insert(task.notes.end(), split->notes.begin(), split->notes.end());
   }
   if (lacks_train) {
     task.notes.push_back(concat("there is no training part", data.train.empty() ? "" : ", " + data.train,
@@ -266,7 +267,7 @@ Task open_task(const std::string& file, const TaskOptions& options) {
     task.valid.name = "valid";
     task.notes.push_back("valid is test: every figure is chosen on the items that it is of");
   } else if (!has_own_valid) {
-    part_off_valid(task.config, task.labels, task.train, task.valid);
+    split_off_valid(task.config, task.labels, task.train, task.valid);
     task.notes.push_back(
         concat("valid is a tenth of train, by a hash of each item: ", counted(task.valid.items.size(), "item"), " of ",
                thousands(task.valid.items.size() + task.train.items.size())));
@@ -311,18 +312,18 @@ TaskConfig with_text_a_line(TaskConfig config) {
   return config;
 }
 
-/// Whether the name of a file ends as that of a part, whose form `data.format` says.
-bool is_called_as_parts(const TaskConfig& config, const std::string& name) {
+/// Whether the name of a file ends as that of a split, whose form `data.format` says.
+bool is_called_as_splits(const TaskConfig& config, const std::string& name) {
   const auto ending = std::filesystem::path(name).extension();
-  const auto ends_so = [&](const std::string& part) {
-    return std::filesystem::path(uncompressed_name(part)).extension() == ending;
+  const auto ends_so = [&](const std::string& split) {
+    return std::filesystem::path(uncompressed_name(split)).extension() == ending;
   };
   return ends_so(config.data.train) || ends_so(config.data.valid) || ends_so(config.data.test);
 }
 
 /// The config by which items of a file are read that may have no labels. In the forms of TREC and of folders the label
 /// stands in the text or in the name: a file without is a table or JSON lines by its name, else a text a line. A table
-/// and JSON lines are also told by their names where the parts have other names.
+/// and JSON lines are also told by their names where the splits have other names.
 TaskConfig config_of_items(const TaskConfig& config, const std::string& file) {
   using enum TaskFormat;
   const auto format = config.data.format;
@@ -330,7 +331,7 @@ TaskConfig config_of_items(const TaskConfig& config, const std::string& file) {
   const auto name = uncompressed_name(file);
   const bool says_form = name.ends_with(".tsv") || name.ends_with(".csv") || name.ends_with(".jsonl");
   const bool is_flat = format == tsv || format == csv || format == jsonl;
-  if (is_flat && says_form && !is_called_as_parts(config, name)) {
+  if (is_flat && says_form && !is_called_as_splits(config, name)) {
     auto made = config;
     made.data.format = automatic;
     return made;
@@ -348,31 +349,31 @@ TaskConfig config_of_items(const TaskConfig& config, const std::string& file) {
 
 }  // namespace
 
-TaskPart read_items(const Task& task, const std::string& file, bool needs_labels) {
+TaskSplit read_items(const Task& task, const std::string& file, bool needs_labels) {
   LabelPool pool;
   const auto config = needs_labels ? task.config : config_of_items(task.config, file);
-  auto part = read_part(config, task.file, "items", file, pool, {.needs_labels = needs_labels});
-  number_golds(part, task.config, task.labels, pool);
-  note_unknown_labels(part);
-  return part;
+  auto split = read_split(config, task.file, "items", file, pool, {.needs_labels = needs_labels});
+  number_golds(split, task.config, task.labels, pool);
+  note_unknown_labels(split);
+  return split;
 }
 
-TaskPart read_items_in_windows(const Task& task, const std::string& file, size_t window,
-                               const std::function<void(TaskPart&)>& take, bool skip_bad) {
+TaskSplit read_items_in_windows(const Task& task, const std::string& file, size_t window,
+                                const std::function<void(TaskSplit&)>& take, bool skip_bad) {
   LabelPool pool;
-  const auto number_and_take = [&](TaskPart& part) {
-    number_golds(part, task.config, task.labels, pool);
-    take(part);
+  const auto number_and_take = [&](TaskSplit& split) {
+    number_golds(split, task.config, task.labels, pool);
+    take(split);
   };
-  auto part = read_part(config_of_items(task.config, file), task.file, "items", file, pool,
-                        {.skip_bad = skip_bad, .needs_labels = false, .take = number_and_take, .window = window});
-  note_unknown_labels(part);
-  return part;
+  auto split = read_split(config_of_items(task.config, file), task.file, "items", file, pool,
+                          {.skip_bad = skip_bad, .needs_labels = false, .take = number_and_take, .window = window});
+  note_unknown_labels(split);
+  return split;
 }
 
-std::string counts_of(const TaskPart& part, const TaskLabels& labels) {
-  auto text = concat(part.name, ": ", counted(part.items.size(), "item"));
-  const auto counts = label_counts(part, labels);
+std::string counts_of(const TaskSplit& split, const TaskLabels& labels) {
+  auto text = concat(split.name, ": ", counted(split.items.size(), "item"));
+  const auto counts = label_counts(split, labels);
   constexpr size_t most = 20;
   for (size_t i = 0; i < std::min(counts.size(), most); ++i)
     text += concat(", ", shortened(labels.names[i]), " ", thousands(counts[i]));

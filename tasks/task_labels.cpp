@@ -21,9 +21,9 @@ void each_label(Item& item, const Visit& visit) {
   for (auto& id : item.gold.labels) visit(id);
 }
 
-std::vector<uint64_t> counts_in(const TaskPart& part, int64_t size) {
+std::vector<uint64_t> counts_in(const TaskSplit& split, int64_t size) {
   std::vector<uint64_t> counts(static_cast<size_t>(size));
-  for (const auto& item : part.items)
+  for (const auto& item : split.items)
     each_label(item, [&](const int64_t& id) {
       if (id >= 0 && id < size) ++counts[static_cast<size_t>(id)];
     });
@@ -41,21 +41,21 @@ std::string label_list(const std::vector<std::string>& labels) {
 }
 
 /// Notes labels that no item has.
-void note_absent_labels(TaskPart& part, const TaskLabels& labels) {
-  const auto counts = counts_in(part, labels.size());
+void note_absent_labels(TaskSplit& split, const TaskLabels& labels) {
+  const auto counts = counts_in(split, labels.size());
   std::vector<std::string> absent;
   for (size_t i = 0; i < counts.size(); ++i)
     if (counts[i] == 0) absent.push_back(labels.names[i]);
   if (!absent.empty())
-    part.notes.push_back(
-        concat(part.name, ": no item has ", counted(absent.size(), "label"), " of the task: ", label_list(absent)));
+    split.notes.push_back(
+        concat(split.name, ": no item has ", counted(absent.size(), "label"), " of the task: ", label_list(absent)));
 }
 
 /// The label of the first item where no other item has it, and the item may be a line of names; -1 otherwise.
-int64_t lone_first_label(const TaskPart& part, const std::vector<uint64_t>& counts) {
-  if (!part.may_have_taken_header) return -1;
+int64_t lone_first_label(const TaskSplit& split, const std::vector<uint64_t>& counts) {
+  if (!split.may_have_taken_header) return -1;
   int64_t first = -1, uses = 0;
-  each_label(part.items.front(), [&](const int64_t& id) {
+  each_label(split.items.front(), [&](const int64_t& id) {
     first = id;
     ++uses;
   });
@@ -63,17 +63,17 @@ int64_t lone_first_label(const TaskPart& part, const std::vector<uint64_t>& coun
 }
 
 /// Notes a first label that one item alone has, and no other label has one item alone.
-void note_lone_first_label(TaskPart& part, const TaskLabels& labels) {
-  const auto counts = counts_in(part, labels.size());
-  const auto first = lone_first_label(part, counts);
+void note_lone_first_label(TaskSplit& split, const TaskLabels& labels) {
+  const auto counts = counts_in(split, labels.size());
+  const auto first = lone_first_label(split, counts);
   if (first < 0 || std::ranges::count(counts, uint64_t{1}) > 1) return;
-  part.notes.push_back(concat(part.file, ":", part.items.front().line, ": its label is '",
-                              shortened(labels.names[static_cast<size_t>(first)]),
-                              "', as no other item's; if this is a line of names, write `header: true`"));
+  split.notes.push_back(concat(split.file, ":", split.items.front().line, ": its label is '",
+                               shortened(labels.names[static_cast<size_t>(first)]),
+                               "', as no other item's; if this is a line of names, write `header: true`"));
 }
 
 /// Refuses a column that holds texts, numbers or ids instead of labels.
-void require_labels(const TaskPart& train, int64_t labels, uint64_t uses) {
+void require_labels(const TaskSplit& train, int64_t labels, uint64_t uses) {
   constexpr int64_t few = 50;
   const bool is_many = labels > few && static_cast<uint64_t>(labels) * 2 > uses;
   require<DataError>(labels <= most_labels && !is_many, train.file, ": ", train.name, " has ", counted(labels, "label"),
@@ -88,7 +88,7 @@ bool is_name_of_labels(std::string label) {
   return false;
 }
 
-void require_no_header(const TaskPart& train, const LabelPool& pool, const std::vector<uint64_t>& counts) {
+void require_no_header(const TaskSplit& train, const LabelPool& pool, const std::vector<uint64_t>& counts) {
   const auto first = lone_first_label(train, counts);
   const bool is_header = first >= 0 && is_name_of_labels(pool.text(first));
   if (!is_header) return;
@@ -96,8 +96,8 @@ void require_no_header(const TaskPart& train, const LabelPool& pool, const std::
                   "', as no other item's: this is a line of names; write `header: true`, or name the columns");
 }
 
-/// The labels of the training part, sorted as text.
-TaskLabels found_labels(const TaskPart& train, const LabelPool& pool) {
+/// The labels of the training split, sorted as text.
+TaskLabels found_labels(const TaskSplit& train, const LabelPool& pool) {
   const auto counts = counts_in(train, pool.size());
   TaskLabels labels;
   uint64_t uses = 0;
@@ -130,7 +130,7 @@ void require_names(const TaskLabels& labels, const std::string& place) {
 }
 
 /// Refuses sets of labels that are all of them in every item.
-void require_differing_sets(const TaskPart& train, const TaskConfig& config, const TaskLabels& labels) {
+void require_differing_sets(const TaskSplit& train, const TaskConfig& config, const TaskLabels& labels) {
   const auto has_all = [&](const TaskItem& item) { return std::ssize(item.gold.labels) == labels.size(); };
   if (!config.kind->has_sets || !std::ranges::all_of(train.items, has_all)) return;
   fail<DataError>(train.file, ": every item has all labels, ", label_list(labels.written),
@@ -156,7 +156,7 @@ TaskLabels in_brought_order(const TaskLabels& own, const std::vector<std::string
 
 }  // namespace
 
-TaskLabels order_labels(const TaskConfig& config, const TaskPart* train, const LabelPool& pool,
+TaskLabels order_labels(const TaskConfig& config, const TaskSplit* train, const LabelPool& pool,
                         const std::vector<std::string>& brought) {
   if (!config.kind->learns_labels) return given_labels(config);  // of candidates, whose numbers golds have
   auto labels = given_labels(config);
@@ -170,68 +170,69 @@ TaskLabels order_labels(const TaskConfig& config, const TaskPart* train, const L
   return brought.empty() ? labels : in_brought_order(labels, brought, place);
 }
 
-void number_golds(TaskPart& part, const TaskConfig& config, const TaskLabels& labels, const LabelPool& pool) {
+void number_golds(TaskSplit& split, const TaskConfig& config, const TaskLabels& labels, const LabelPool& pool) {
   if (!config.kind->learns_labels) return;
   std::vector<int64_t> ids(static_cast<size_t>(pool.size()), unknown_label);
   std::unordered_map<std::string, int64_t> id_of;
   for (int64_t i = 0; i < labels.size(); ++i) id_of.emplace(labels.written[static_cast<size_t>(i)], i);
   for (int64_t i = 0; i < pool.size(); ++i)
     if (const auto found = id_of.find(pool.text(i)); found != id_of.end()) ids[static_cast<size_t>(i)] = found->second;
-  for (auto& item : part.items) {
+  for (auto& item : split.items) {
     each_label(item, [&](int64_t& id) {
       const auto number = id;
       id = ids[static_cast<size_t>(number)];
       if (id == unknown_label && config.kind->has_words) item.gold.unknown.push_back(pool.text(number));
-      if (id != unknown_label || part.unknown_labels[pool.text(number)]++ > 0) return;
-      const bool is_first = part.may_have_taken_header && &item == &part.items.front();
-      if (part.name != "train") return;
-      fail<DataError>(part.file, ":", item.line, ": label '", shortened(pool.text(number)), "' is none of `labels`, ",
+      if (id != unknown_label || split.unknown_labels[pool.text(number)]++ > 0) return;
+      const bool is_first = split.may_have_taken_header && &item == &split.items.front();
+      if (split.name != "train") return;
+      fail<DataError>(split.file, ":", item.line, ": label '", shortened(pool.text(number)), "' is none of `labels`, ",
                       label_list(labels.written), "; ",
                       is_first ? "if this is a line of names, write `header: true`, else " : "", "add it");
     });
     if (config.kind->has_sets) std::ranges::sort(item.gold.labels);
   }
-  if (part.name == "train") {
-    require_differing_sets(part, config, labels);
-    note_absent_labels(part, labels);
-    if (config.labels.items.empty()) note_lone_first_label(part, labels);
+  if (split.name == "train") {
+    require_differing_sets(split, config, labels);
+    note_absent_labels(split, labels);
+    if (config.labels.items.empty()) note_lone_first_label(split, labels);
   }
 }
 
-void note_unknown_labels(TaskPart& part) {
-  const auto& unknown = part.unknown_labels;
+void note_unknown_labels(TaskSplit& split) {
+  const auto& unknown = split.unknown_labels;
   if (unknown.empty()) return;
   std::vector<std::string> shown;
   for (const auto& [label, count] : unknown)
     if (shown.size() < 20) shown.push_back(concat("'", shortened(label), "' (", count, ")"));
   const auto rest = unknown.size() - shown.size();
-  part.notes.push_back(concat(part.name, ": ", counted(unknown.size(), "label"),
-                              " that the training part lacks, whose predictions are wrong whatever they are: ",
-                              listed(shown), rest > 0 ? concat(" and ", rest, " more") : ""));
+  split.notes.push_back(concat(split.name, ": ", counted(unknown.size(), "label"),
+                               " that the training part lacks, whose predictions are wrong whatever they are: ",
+                               listed(shown), rest > 0 ? concat(" and ", rest, " more") : ""));
 }
 
-void require_judged(const TaskPart& part, const TaskPart& train, const TaskConfig& config, const TaskLabels& labels) {
-  const auto reason = config.kind->unjudged(part.items, train.items);
+void require_judged(const TaskSplit& split, const TaskSplit& train, const TaskConfig& config,
+                    const TaskLabels& labels) {
+  const auto reason = config.kind->unjudged(split.items, train.items);
   if (reason.empty()) return;
   uint64_t unknown = 0, all = 0;
-  for (const auto& [label, uses] : part.unknown_labels) unknown += uses;
-  for (const auto& item : part.items) each_label(item, [&](const int64_t&) { ++all; });
-  require<DataError>(unknown > 0 && 2 * unknown > all, part.file, ": ", reason, ": what is right for ", part.name,
+  for (const auto& [label, uses] : split.unknown_labels) unknown += uses;
+  for (const auto& item : split.items) each_label(item, [&](const int64_t&) { ++all; });
+  require<DataError>(unknown > 0 && 2 * unknown > all, split.file, ": ", reason, ": what is right for ", split.name,
                      " is not given here; name a part whose answers are known");
   std::vector<std::string> missing;
-  for (const auto& [label, uses] : part.unknown_labels) missing.push_back(label);
+  for (const auto& [label, uses] : split.unknown_labels) missing.push_back(label);
   const char* uses = config.kind->has_sets ? "use" : config.kind->label_unit;
-  fail<DataError>(part.file, ": ", thousands(unknown), " of ", counted(all, uses), " of ", part.name,
+  fail<DataError>(split.file, ": ", thousands(unknown), " of ", counted(all, uses), " of ", split.name,
                   " have a label that the training part lacks, ", label_list(missing), "; it has ",
                   label_list(labels.written),
                   "; name a part with labels that are known, or write them as the training part does");
 }
 
-std::vector<uint64_t> label_counts(const TaskPart& part, const TaskLabels& labels) {
-  return counts_in(part, labels.size());
+std::vector<uint64_t> label_counts(const TaskSplit& split, const TaskLabels& labels) {
+  return counts_in(split, labels.size());
 }
 
-std::vector<double> class_weights_of(const TaskConfig& config, const TaskLabels& labels, const TaskPart& train) {
+std::vector<double> class_weights_of(const TaskConfig& config, const TaskLabels& labels, const TaskSplit& train) {
   std::vector<double> weights;
   if (config.class_weights == std::vector<std::string>{"balanced"}) {
     const auto counts = label_counts(train, labels);

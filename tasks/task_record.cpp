@@ -37,7 +37,7 @@ int flag_in(const std::string& text) {
   return is_one_of({"1", "1.0", "true", "True"}) ? 1 : is_one_of({"0", "0.0", "false", "False"}) ? 0 : -1;
 }
 
-TaskRecord::TaskRecord(const TaskConfig& task, LabelPool& labels, const PartOptions& options)
+TaskRecord::TaskRecord(const TaskConfig& task, LabelPool& labels, const SplitOptions& options)
     : config(task), pool(labels), tag_check(task.data.scheme), options_(options) {
   const auto given = given_labels(task).names;
   for (const auto& [written, name] : task.labels.items) {

@@ -8,7 +8,7 @@
 
 #include "tasks/files/records.h"
 #include "tasks/files/tag_file.h"
-#include "tasks/task_part.h"
+#include "tasks/task_split.h"
 
 namespace cloze {
 
@@ -27,7 +27,7 @@ inline bool is_no_number(std::string_view text) {
 
 class TaskRecord {
  public:
-  TaskRecord(const TaskConfig& task, LabelPool& labels, const PartOptions& options);
+  TaskRecord(const TaskConfig& task, LabelPool& labels, const SplitOptions& options);
   void open(const std::vector<std::string>& files, TaskFormat format);
   /// Reads the next record; false at the end.
   bool next();
@@ -88,7 +88,7 @@ class TaskRecord {
   const std::string& text_cell(size_t i) const;
   std::string joined(const ColumnText& text) const;
 
-  const PartOptions& options_;
+  const SplitOptions& options_;
   RecordSource source_{};
   ColumnText text_{}, second_{}, id_{}, group_{};
   std::vector<size_t> candidates_{};

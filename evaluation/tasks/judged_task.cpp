@@ -129,25 +129,25 @@ void choose_setting(JudgedTask& task, const std::vector<TaskItem>& items, const 
 namespace {
 
 /// Predictions with their figures.
-JudgedPart judged_by(std::vector<ItemPrediction> predictions, const JudgedTask& task, const PreparedPart& part,
-                     int64_t resamples) {
-  JudgedPart judged{.predictions = std::move(predictions)};
+JudgedSplit judged_by(std::vector<ItemPrediction> predictions, const JudgedTask& task, const PreparedSplit& split,
+                      int64_t resamples) {
+  JudgedSplit judged{.predictions = std::move(predictions)};
   if (are_finite(judged.predictions))
-    judged.figures = figures_of_predictions(task, part.items, judged.predictions, resamples);
+    judged.figures = figures_of_predictions(task, split.items, judged.predictions, resamples);
   return judged;
 }
 
 }  // namespace
 
-JudgedPart judge_part(Network& network, const JudgedTask& task, const PreparedPart& part, int64_t resamples) {
-  return judged_by(predict_items(network, task, part.items, part.rows), task, part, resamples);
+JudgedSplit judge_split(Network& network, const JudgedTask& task, const PreparedSplit& split, int64_t resamples) {
+  return judged_by(predict_items(network, task, split.items, split.rows), task, split, resamples);
 }
 
-std::vector<JudgedPart> judge_probes(Network& network, const JudgedTask& task, const PreparedPart& part,
-                                     int64_t resamples, const RowStates* kept) {
-  std::vector<JudgedPart> all;
-  for (const auto& outputs : run_probes(network, task.objectives, part.rows, kept))
-    all.push_back(judged_by(predictions_by(outputs, task, part.items, part.rows), task, part, resamples));
+std::vector<JudgedSplit> judge_probes(Network& network, const JudgedTask& task, const PreparedSplit& split,
+                                      int64_t resamples, const RowStates* kept) {
+  std::vector<JudgedSplit> all;
+  for (const auto& outputs : run_probes(network, task.objectives, split.rows, kept))
+    all.push_back(judged_by(predictions_by(outputs, task, split.items, split.rows), task, split, resamples));
   return all;
 }
 
@@ -173,15 +173,15 @@ double guess_at(const TaskItem& item, const JudgedTask& task, double longest_row
 
 }  // namespace
 
-double loss_of_guessing(const JudgedTask& task, const PreparedPart& part) {
+double loss_of_guessing(const JudgedTask& task, const PreparedSplit& split) {
   size_t longest = 1;
-  for (const auto& row : part.rows) longest = std::max(longest, row.ids.size());
+  for (const auto& row : split.rows) longest = std::max(longest, row.ids.size());
   double sum = 0;
-  for (const auto& item : part.items) sum += guess_at(item, task, static_cast<double>(longest));
-  return sum / static_cast<double>(std::max<size_t>(part.items.size(), 1));
+  for (const auto& item : split.items) sum += guess_at(item, task, static_cast<double>(longest));
+  return sum / static_cast<double>(std::max<size_t>(split.items.size(), 1));
 }
 
-HeldOut held_out_of(const JudgedTask& task, const std::vector<TaskItem>& items, const JudgedPart& judged,
+HeldOut held_out_of(const JudgedTask& task, const std::vector<TaskItem>& items, const JudgedSplit& judged,
                     const std::string& name) {
   HeldOut held_out{.name = name, .weight = as_kind(task.objectives.at(0)).weight};
   const double range = squared_range(task.objectives);

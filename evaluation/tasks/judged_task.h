@@ -36,7 +36,7 @@ JudgedTask task_of_head(const std::string& file, const Objectives& objectives);
 std::vector<ItemPrediction> predict_items(Network& network, const JudgedTask& task, const std::vector<TaskItem>& items,
                                           const std::vector<TaskRow>& rows, std::optional<uint64_t> dropout_key = {});
 
-struct JudgedPart {
+struct JudgedSplit {
   std::vector<ItemPrediction> predictions{};
   TaskFigures figures{};  ///< none, where the predictions are not finite
 };
@@ -57,27 +57,27 @@ TaskFigures figures_of_predictions(const JudgedTask& task, const std::vector<Tas
 void choose_setting(JudgedTask& task, const std::vector<TaskItem>& items, const std::string& metric,
                     std::vector<ItemPrediction>& predictions);
 
-/// Predictions and figures of a part.
-JudgedPart judge_part(Network& network, const JudgedTask& task, const PreparedPart& part, int64_t resamples);
+/// Predictions and figures of a split.
+JudgedSplit judge_split(Network& network, const JudgedTask& task, const PreparedSplit& split, int64_t resamples);
 
 /// The same by each probe of a network, in the order of its layers, in one pass over the rows. `kept`: as run_probes.
-std::vector<JudgedPart> judge_probes(Network& network, const JudgedTask& task, const PreparedPart& part,
-                                     int64_t resamples, const RowStates* kept = nullptr);
+std::vector<JudgedSplit> judge_probes(Network& network, const JudgedTask& task, const PreparedSplit& split,
+                                      int64_t resamples, const RowStates* kept = nullptr);
 
 /// Adds those of the constant prediction to each figure of predictions for these items.
 void add_constant_floor(const JudgedTask& task, const std::vector<TaskItem>& items, TaskFigures& figures);
 
-/// The loss of guessing evenly on a part: one label or candidate as much as another, one token of the longest row, and
+/// The loss of guessing evenly on a split: one label or candidate as much as another, one token of the longest row, and
 /// of a value the one that a head begins with.
-double loss_of_guessing(const JudgedTask& task, const PreparedPart& part);
+double loss_of_guessing(const JudgedTask& task, const PreparedSplit& split);
 
-/// The loss of a judged part, whose sequences are its items: the mean over their predictions, without the class weights
-/// and the label smoothing of training, on the scale of training. Its accuracy is the figure of that name, if there is
-/// one.
+/// The loss of a judged split, whose sequences are its items: the mean over their predictions, without the class
+/// weights and the label smoothing of training, on the scale of training. Its accuracy is the figure of that name, if
+/// there is one.
 ///
-/// items  of the part
+/// items  of the split
 /// name   of the loss, as the objective's short form
-HeldOut held_out_of(const JudgedTask& task, const std::vector<TaskItem>& items, const JudgedPart& judged,
+HeldOut held_out_of(const JudgedTask& task, const std::vector<TaskItem>& items, const JudgedSplit& judged,
                     const std::string& name);
 
 }  // namespace cloze

@@ -197,8 +197,8 @@ void PredictionOutput::finish() {
   require(!error, command_.out, ": cannot be written (", error.message(), ")");
 }
 
-/// Standard input as a file whose name ends as that of the task's test part, which says how it is read. Throws
-/// DataError for a device, and where the file cannot hold all of it: predictions of a part would pass for all.
+/// Standard input as a file whose name ends as that of the task's test split, which says how it is read. Throws
+/// DataError for a device, and where the file cannot hold all of it: predictions of a split would pass for all.
 std::string spooled_items(const Task& task, const ScratchFolder& scratch) {
   auto name = fs::path(task.test.file).filename();
   for (const auto* ending : {".gz", ".xz"})
@@ -216,16 +216,16 @@ std::string spooled_items(const Task& task, const ScratchFolder& scratch) {
   return path;
 }
 
-/// Reads items, and says what is wrong with a copy of standard input of that. Returns their part without them.
-TaskPart read_all_items(const Task& task, const std::string& file, const PredictRequest& command,
-                        const std::function<void(TaskPart&)>& take) {
+/// Reads items, and says what is wrong with a copy of standard input of that. Returns their split without them.
+TaskSplit read_all_items(const Task& task, const std::string& file, const PredictRequest& command,
+                         const std::function<void(TaskSplit&)>& take) {
   const std::string stream = "standard input";
   const bool is_copy = command.file == "-";
   try {
-    auto part = read_items_in_windows(task, file, window_items, take, command.skip_bad);
-    for (auto& note : part.notes)
+    auto split = read_items_in_windows(task, file, window_items, take, command.skip_bad);
+    for (auto& note : split.notes)
       if (is_copy) replace_all(note, file, stream);
-    return part;
+    return split;
   } catch (const NotText& fault) {
     if (!is_copy) throw;
     throw NotText(stream, fault.said_of_stream);

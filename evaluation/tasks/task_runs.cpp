@@ -43,7 +43,7 @@ struct TaskOfRun {
   std::string run{};     ///< as the user names it
   std::string origin{};  ///< the pretrained run
   Task task{};           ///< without items
-  PreparedPart test{};
+  PreparedSplit test{};
 };
 
 TaskOfRun task_of_run(const std::string& path) {
@@ -53,7 +53,7 @@ TaskOfRun task_of_run(const std::string& path) {
   return {.run = path,
           .origin = config.init.from,
           .task = judged_task(tokens, config.objectives).task,
-          .test = read_prepared_part(tokens, "test")};
+          .test = read_prepared_split(tokens, "test")};
 }
 
 /// The benchmark that all tasks are of; none: there is none, or a single task.
@@ -88,9 +88,9 @@ void check_comparable(const TaskOfRun& first, const TaskOfRun& second) {
 }
 
 /// The test part of a run, judged.
-JudgedPart judge_run(const TaskOfRun& of, CheckpointChoice choice) {
+JudgedSplit judge_run(const TaskOfRun& of, CheckpointChoice choice) {
   const auto opened = open_task_run(of.run, choice);
-  auto judged = judge_part(*opened.run.network, opened.task, of.test, interval_resamples);
+  auto judged = judge_split(*opened.run.network, opened.task, of.test, interval_resamples);
   require_finite(judged.predictions, of.run);
   add_constant_floor(opened.task, of.test.items, judged.figures);
   return judged;
@@ -109,7 +109,7 @@ void print_difference(const RunSelection& c, const TaskOfRun& task, const std::v
 /// The average of a benchmark over runs; nothing where none of its tasks has all its figures, or where the runs do not
 /// come from one pretrained run.
 void print_average(const RunSelection& c, Benchmark benchmark, const std::vector<TaskOfRun>& runs,
-                   const std::vector<JudgedPart>& judged) {
+                   const std::vector<JudgedSplit>& judged) {
   const auto& origin = runs.front().origin;
   if (std::ranges::any_of(runs, [&](const TaskOfRun& one) { return one.origin != origin; }))
     return log_info("task",
@@ -182,7 +182,7 @@ void verify_task(const std::string& run) {
   const auto rows = rows_of_run(run, decode<RunConfig>(load_run_config(run + "/run.yaml")));
   for (const auto* part : {"train", "valid", "test"}) {
     TokenStore(rows, part).verify();
-    read_prepared_part(rows, part);
+    read_prepared_split(rows, part);
   }
   log_result("verify", concat(rows, ": rows and items are those that the run was fine-tuned on"));
   if (!fs::exists(run + "/summary.json")) return;        // it has not ended
@@ -198,7 +198,7 @@ void evaluate_tasks(const RunSelection& c) {
   for (const auto& path : c.runs) runs.push_back(task_of_run(path));
   const auto benchmark = benchmark_of(runs);
   if (runs.size() == 2 && !benchmark) check_comparable(runs[0], runs[1]);
-  std::vector<JudgedPart> judged;
+  std::vector<JudgedSplit> judged;
   std::vector<std::string> said;
   for (const auto& one : runs) {
     const auto& [path, origin, task, test] = one;

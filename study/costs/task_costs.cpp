@@ -27,12 +27,12 @@ namespace cloze {
 namespace {
 
 /// Items of a part that stand for all of them.
-TaskPart sample_of(const TaskPart& part) {
+TaskSplit sample_of(const TaskSplit& split) {
   constexpr size_t most = 1000;
-  const auto items = part.items.size();
+  const auto items = split.items.size();
   const auto count = std::min(items, most);
-  TaskPart sample{.name = part.name, .file = part.file};
-  for (size_t i = 0; i < count; ++i) sample.items.push_back(part.items[i * items / count]);
+  TaskSplit sample{.name = split.name, .file = split.file};
+  for (size_t i = 0; i < count; ++i) sample.items.push_back(split.items[i * items / count]);
   return sample;
 }
 
@@ -62,8 +62,8 @@ SampledRows sample_rows(const Task& task, const Tokenizer& tokenizer, const Mode
   double all_items = 0, made_items = 0;
   for (const auto& [name, counts] : rows.prepared.counts) {
     const bool is_train = name == "train", is_valid = name == "valid";
-    const auto& part = is_train ? task.train : is_valid ? task.valid : task.test;
-    const auto items = static_cast<double>(part.items.size()), made = static_cast<double>(counts.items);
+    const auto& split = is_train ? task.train : is_valid ? task.valid : task.test;
+    const auto items = static_cast<double>(split.items.size()), made = static_cast<double>(counts.items);
     const double scale = made > 0 ? items / made : 0;
     auto& tokens = is_train ? rows.train : is_valid ? rows.valid : rows.test;
     for (size_t length = 0; length < counts.lengths.size(); ++length)

@@ -43,7 +43,7 @@ std::string fingerprint_of_items(const std::vector<TaskItem>& items) {
 /// read: they may be no numbers.
 JudgedFinetuning without_figure(const std::string& folder) {
   return {.figure = {.value = std::nan("")},
-          .items = fingerprint_of_items(read_prepared_part(folder + "/" + task_folder, "test").items)};
+          .items = fingerprint_of_items(read_prepared_split(folder + "/" + task_folder, "test").items)};
 }
 
 JudgedFinetuning judged_run(const std::string& folder, const std::string& figure) {
@@ -70,7 +70,7 @@ void add_scaled(std::vector<double>& sum, const std::vector<double>& values, dou
 JudgedTest read_judged_test(const std::string& folder) {
   const auto summary = read_task_summary(folder);
   const auto rows = folder + "/" + task_folder;
-  JudgedTest test{.prepared = open_prepared_task(rows), .items = read_prepared_part(rows, "test").items};
+  JudgedTest test{.prepared = open_prepared_task(rows), .items = read_prepared_split(rows, "test").items};
   require<DataError>(!summary.contains("rows") || summary["rows"] == test.prepared.fingerprint, rows,
                      ": has other rows than those that the run was judged on; restore it, or fine-tune again in "
                      "another folder");

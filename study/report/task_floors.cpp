@@ -34,7 +34,7 @@ json kept_floors(const std::string& path) {
 std::optional<std::vector<TaskPrediction>> predictions_by_words(const Task& task, const std::string& rows,
                                                                 const std::vector<TaskItem>& test) {
   if (!task.config.kind->has_floor_of_words) return {};
-  const auto train = read_prepared_part(rows, "train").items;
+  const auto train = read_prepared_split(rows, "train").items;
   std::set<int64_t> labels;
   for (const auto& item : train)
     if (item.gold.label != unknown_label) labels.insert(item.gold.label);
@@ -54,7 +54,7 @@ std::optional<double> figure_of_floor(const Task& task, const std::vector<TaskIt
 
 std::optional<NamedFloor> floor_of_words(const std::string& folder, const std::string& figure) {
   const auto task = open_prepared_task(folder).task;
-  const auto test = read_prepared_part(folder, "test").items;
+  const auto test = read_prepared_split(folder, "test").items;
   const auto predictions = predictions_by_words(task, folder, test);
   const auto value = predictions ? figure_of_floor(task, test, *predictions, figure) : std::nullopt;
   if (!value) return {};
@@ -75,7 +75,7 @@ std::optional<NamedFloor> TaskFloors::find(const std::string& task, const std::s
   if (floor == Floor::words) {
     value = of_words(*rows, figure);
   } else {
-    const auto test = read_prepared_part(rows->folder, "test").items;
+    const auto test = read_prepared_split(rows->folder, "test").items;
     value = figure_of_floor(of, test, constant_predictions(of.config.kind, test, of.labels), figure);
   }
   if (!value) return {};

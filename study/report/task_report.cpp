@@ -375,7 +375,7 @@ std::string test_parts(const Plan& tasks) {
       return run.finetuning.task == task && status_of(tasks, run).state == RunState::done;
     });
     if (done == tasks.runs.end()) continue;
-    const auto items = read_prepared_part(done->folder + "/" + task_folder, "test").items.size();
+    const auto items = read_prepared_split(done->folder + "/" + task_folder, "test").items.size();
     parts.push_back(concat(task, " of ", thousands(items), " items"));
   }
   return parts.empty() ? "" : "test parts: " + listed(parts);

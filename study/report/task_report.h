@@ -72,7 +72,7 @@ std::string finetuning_words(const Plan& tasks);
 std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTask>& arms);
 
 /// What the words of a task's training part tell of its test part by a figure; none where its kind has no such floor.
-/// Throws DataError as read_prepared_part.
+/// Throws DataError as read_prepared_split.
 ///
 /// folder  of the prepared rows
 std::optional<NamedFloor> floor_of_words(const std::string& folder, const std::string& figure);
@@ -82,7 +82,7 @@ class TaskFloors {
  public:
   explicit TaskFloors(const Plan& tasks);
   /// That of a task by a figure; none without a finished fine-tuning, and where its kind has no such floor. Throws
-  /// DataError as read_prepared_part.
+  /// DataError as read_prepared_split.
   std::optional<NamedFloor> find(const std::string& task, const std::string& figure, Floor floor);
 
  private:

@@ -84,7 +84,7 @@ const std::string& hash_of_data(const std::string& path) {
 std::string hash_of_part(const std::string& named, const std::string& task_file) {
   if (named.empty() || named == "test") return "";
   std::string hashes;
-  for (const auto& file : files_of_part(named, task_file)) hashes += hash_of_data(file);
+  for (const auto& file : files_of_split(named, task_file)) hashes += hash_of_data(file);
   return hashes;
 }
 

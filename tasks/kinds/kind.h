@@ -14,7 +14,7 @@
 namespace cloze {
 
 enum class TaskFormat;
-struct InspectedPart;
+struct InspectedSplit;
 struct ItemPrediction;
 struct LabelNames;
 struct PredictionSetting;
@@ -27,7 +27,7 @@ struct TaskRow;
 struct TaskScorer;
 class TaskRecord;
 class TaskRowMaker;
-/// Makes a scorer of any part of the items.
+/// Makes a scorer of any split of the items.
 using TaskScorerMaker = TaskScorer (*)(const ScoredItems&);
 
 /// The keys of JSON lines that a task does not name, as data sets of the hub have them.
@@ -52,7 +52,7 @@ struct TaskKindFacts {
   // Its task files.
   TaskFiles files{};
   bool has_words = false;           ///< the text is a list of words
-  bool learns_labels = false;       ///< labels have ids, which the training part has where the file gives none
+  bool learns_labels = false;       ///< labels have ids, which the training split has where the file gives none
   bool has_sets = false;            ///< any number of labels is right, by several columns of 0 and 1 too, or none
   bool has_candidates = false;      ///< one of them is right; `labels` names their places
   bool has_answers = false;         ///< places in a context
@@ -72,7 +72,7 @@ struct TaskKindFacts {
   const char* shares = "";              ///< key of the numbers by label or candidate beside it; empty: there are none
   bool is_right_or_wrong = true;        ///< its items are
   const char* floor_name = "majority";  ///< of the constant prediction
-  bool has_floor_of_words = false;      ///< a regression on the words of the training part predicts it
+  bool has_floor_of_words = false;      ///< a regression on the words of the training split predicts it
 };
 
 /// A kind of task: its facts and what it does. Each is one class in the folder of its name, entered in kinds.h. What it
@@ -90,9 +90,9 @@ struct TaskKindRules : TaskKindFacts {
   virtual bool read_gold(TaskRecord& record, TaskItem& item) const = 0;
   /// What is right, of its form, fits the item and so many labels.
   virtual bool gold_fits(const TaskItem& item, int64_t labels) const;
-  /// Why nothing that is predicted for a part can be judged, `60 of 60 labels are none that the training part has`;
-  /// empty: it can. As usual, most labels are such as the training part lacks. `train`: none where there is no training
-  /// part.
+  /// Why nothing that is predicted for a split can be judged, `60 of 60 labels are none that the training part has`;
+  /// empty: it can. As usual, most labels are such as the training split lacks. `train`: none where there is no
+  /// training split.
   virtual std::string unjudged(const std::vector<TaskItem>& items, const std::vector<TaskItem>& train) const;
 
   // Rows.
@@ -137,8 +137,8 @@ struct TaskKindRules : TaskKindFacts {
   /// What is right for a row of an example of one row.
   virtual void write_target(const TaskRow& row, const TaskItem& item, nlohmann::ordered_json& to) const;
   virtual std::string target_text(const TaskRow& row, const TaskItem& item, const TaskLabels& labels) const;
-  /// What a part has of its own, besides counts of labels.
-  virtual void write_counts(const InspectedPart&, nlohmann::ordered_json&) const {}
+  /// What a split has of its own, besides counts of labels.
+  virtual void write_counts(const InspectedSplit&, nlohmann::ordered_json&) const {}
 };
 
 /// A kind of task by its name.

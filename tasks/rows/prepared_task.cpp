@@ -29,7 +29,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t largest_part = uint64_t{1} << 40;  // [bytes]
+constexpr uint64_t largest_split = uint64_t{1} << 40;  // [bytes]
 constexpr const char* again = "; restore it, or fine-tune again in another folder";
 
 /// How many tokens of a row have type 0, 1, ..., which never fall.
@@ -143,10 +143,10 @@ void describe(V& v, SavedTask& t) {
 
 namespace {
 
-/// Writes the rows of a part: their ids as documents of a split, the rest with their items, a line each.
-class PartWriter {
+/// Writes the rows of a split: their ids as documents of a token store, the rest with their items, a line each.
+class SplitWriter {
  public:
-  PartWriter(const std::string& folder, const std::string& split, int64_t vocabulary)
+  SplitWriter(const std::string& folder, const std::string& split, int64_t vocabulary)
       : folder_(folder), split_(split), id_bytes_(vocabulary <= 65536 ? 2 : 4) {}
 
   void add(const TaskItem& item, std::span<const TaskRow> rows) {
@@ -208,7 +208,7 @@ json json_of_task(const Task& task) {
   auto config = task.config;
   config.labels.items.clear();
   saved.config = to_yaml(config);
-  for (const auto* part : {&task.train, &task.valid, &task.test}) saved.files[part->name] = part->file;
+  for (const auto* split : {&task.train, &task.valid, &task.test}) saved.files[split->name] = split->file;
   return saved;
 }
 
@@ -229,9 +229,9 @@ Task task_of(const json& found, const std::string& where) {
     name.text = saved.in_file.names[i];
     task.config.labels.items.emplace_back(saved.in_file.written[i], std::move(name));
   }
-  for (auto* part : {&task.train, &task.valid, &task.test}) {
-    part->name = part == &task.train ? "train" : part == &task.valid ? "valid" : "test";
-    part->file = saved.files[part->name];
+  for (auto* split : {&task.train, &task.valid, &task.test}) {
+    split->name = split == &task.train ? "train" : split == &task.valid ? "valid" : "test";
+    split->file = saved.files[split->name];
   }
   return task;
 }
@@ -252,8 +252,8 @@ bool asks_the_same(const TaskItem& one, const TaskItem& other) {
 }
 
 bool has_items_of(const std::string& folder, const Task& task) {
-  return std::ranges::all_of(std::array{&task.train, &task.valid, &task.test}, [&](const TaskPart* part) {
-    return std::ranges::equal(read_prepared_part(folder, part->name).items, part->items, asks_the_same);
+  return std::ranges::all_of(std::array{&task.train, &task.valid, &task.test}, [&](const TaskSplit* split) {
+    return std::ranges::equal(read_prepared_split(folder, split->name).items, split->items, asks_the_same);
   });
 }
 
@@ -266,16 +266,16 @@ uint64_t count_examples(AnyTaskKind kind, const std::vector<TaskRow>& rows) {
 
 namespace {
 
-/// Writes the rows of a part, and adds what they have to `made` and to the manifest.
-void prepare_part(const TaskPart& part, bool trains, const TaskRowMaker& maker, PartWriter& writer, PreparedTask& made,
-                  Manifest& manifest) {
+/// Writes the rows of a split, and adds what they have to `made` and to the manifest.
+void prepare_split(const TaskSplit& split, bool trains, const TaskRowMaker& maker, SplitWriter& writer,
+                   PreparedTask& made, Manifest& manifest) {
   RowCounts counts;
   std::vector<TaskRow> rows;
   uint64_t examples = 0;
-  for (size_t i = 0; i < part.items.size(); ++i) {
+  for (size_t i = 0; i < split.items.size(); ++i) {
     rows.clear();
-    maker.add(part.items[i], static_cast<int64_t>(i), rows, counts);
-    writer.add(part.items[i], rows);
+    maker.add(split.items[i], static_cast<int64_t>(i), rows, counts);
+    writer.add(split.items[i], rows);
     examples += count_examples(maker.options().kind, rows);
     for (const auto& row : rows) {
       made.longest = std::max(made.longest, static_cast<int64_t>(row.ids.size()));
@@ -284,11 +284,11 @@ void prepare_part(const TaskPart& part, bool trains, const TaskRowMaker& maker, 
     }
   }
   if (trains) made.train_examples = examples;
-  if (part.name == "valid") made.valid_examples = examples;
-  const std::string before = trains ? "" : part.name + "_";
+  if (split.name == "valid") made.valid_examples = examples;
+  const std::string before = trains ? "" : split.name + "_";
   manifest.report[before + "documents"] = writer.documents;
   manifest.report[before + "tokens"] = writer.tokens;
-  made.counts.emplace_back(part.name, std::move(counts));
+  made.counts.emplace_back(split.name, std::move(counts));
 }
 
 }  // namespace
@@ -305,10 +305,10 @@ PreparedTask prepare_task(const Task& task, const Tokenizer& tokenizer, const Sp
   manifest.vocab_size = tokenizer.size();
   manifest.counts.resize(static_cast<size_t>(tokenizer.size()));
   json files = json::object();
-  for (const auto* part : {&task.train, &task.valid, &task.test}) {
-    PartWriter writer(staged.path(), part->name, tokenizer.size());
-    prepare_part(*part, part == &task.train, maker, writer, made, manifest);
-    manifest.splits[part->name] = writer.finish(files);
+  for (const auto* split : {&task.train, &task.valid, &task.test}) {
+    SplitWriter writer(staged.path(), split->name, tokenizer.size());
+    prepare_split(*split, split == &task.train, maker, writer, made, manifest);
+    manifest.splits[split->name] = writer.finish(files);
   }
   manifest.report["sentences"] = manifest.report["documents"];
   manifest.made_from = {{"task", json_of_task(task)},
@@ -320,7 +320,7 @@ PreparedTask prepare_task(const Task& task, const Tokenizer& tokenizer, const Sp
   write_manifest(staged.path(), manifest);
   staged.commit();
   made.fingerprint = read_manifest(folder).fingerprint;
-  for (auto* part : {&made.task.train, &made.task.valid, &made.task.test}) part->items.clear();
+  for (auto* split : {&made.task.train, &made.task.valid, &made.task.test}) split->items.clear();
   return made;
 }
 
@@ -344,17 +344,17 @@ PreparedTask open_prepared_task(const std::string& folder) try {
 
 namespace {
 
-/// The items of a part, a line each, as they were written. Throws DataError for other ones.
-std::string item_lines(const std::string& folder, const std::string& part) {
+/// The items of a split, a line each, as they were written. Throws DataError for other ones.
+std::string item_lines(const std::string& folder, const std::string& split) {
   const auto manifest = manifest_of_task(folder);
-  const auto file = folder + "/" + part + ".jsonl";
+  const auto file = folder + "/" + split + ".jsonl";
   std::string content;
   try {
-    content = read_text(file, largest_part);
+    content = read_text(file, largest_split);
   } catch (const Error& error) {
     fail<DataError>(error.what(), again);
   }
-  const auto recorded = value_at(manifest.made_from, ("/items/" + part + ".jsonl").c_str());
+  const auto recorded = value_at(manifest.made_from, ("/items/" + split + ".jsonl").c_str());
   require<DataError>(recorded == hash_hex(content), file, ": its content does not match its checksum", again);
   return content;
 }
@@ -378,13 +378,13 @@ std::vector<TaskRow> read_rows(const json& saved, const TokenStore& store, size_
 
 }  // namespace
 
-PreparedPart read_prepared_part(const std::string& folder, const std::string& part) {
-  const auto content = item_lines(folder, part);
-  const auto file = folder + "/" + part + ".jsonl";
+PreparedSplit read_prepared_split(const std::string& folder, const std::string& split) {
+  const auto content = item_lines(folder, split);
+  const auto file = folder + "/" + split + ".jsonl";
   const auto task = open_prepared_task(folder).task;
   const auto kind = task.config.kind;
-  const TokenStore store(folder, part);
-  PreparedPart prepared_part;
+  const TokenStore store(folder, split);
+  PreparedSplit prepared_part;
   const auto damaged = [&] { fail<DataError>(file, ": item ", prepared_part.items.size(), " is damaged", again); };
   try {
     for (size_t at = 0; at < content.size();) {
@@ -408,7 +408,7 @@ PreparedPart read_prepared_part(const std::string& folder, const std::string& pa
   return prepared_part;
 }
 
-std::string truncation_note(const std::string& part, const RowCounts& counts) {
+std::string truncation_note(const std::string& split, const RowCounts& counts) {
   const auto texts = counts.first.texts + counts.second.texts, cut = counts.first.cut_texts + counts.second.cut_texts;
   const auto tokens = counts.first.cut_tokens + counts.second.cut_tokens;
   std::vector<std::string> facts;
@@ -419,7 +419,7 @@ std::string truncation_note(const std::string& part, const RowCounts& counts) {
   if (counts.lost_answers > 0) facts.push_back(counted(counts.lost_answers, "answer") + " that no window has whole");
   if (counts.answers_without_token > 0)
     facts.push_back(counted(counts.answers_without_token, "answer") + " in no token");
-  return facts.empty() ? "" : part + ": " + listed(facts);
+  return facts.empty() ? "" : split + ": " + listed(facts);
 }
 
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 // A task with its rows in the folder of a run, so that training needs neither its files nor its tokenizer again: a
-// token store whose documents are the rows, and next to it a file a part with the items and what their rows have
+// token store whose documents are the rows, and next to it a file a split with the items and what their rows have
 // besides ids.
 //
 //   FOLDER/manifest.json, train-00000.tokens, ..., tokenizer/   as of prepared text, with the splits train, valid, test
@@ -16,20 +16,20 @@
 
 namespace cloze {
 
-/// Items of a part with their rows, those of each item together and in the order of the items.
-struct PreparedPart {
+/// Items of a split with their rows, those of each item together and in the order of the items.
+struct PreparedSplit {
   std::vector<TaskItem> items{};
   std::vector<TaskRow> rows{};
 };
 
 /// What was prepared.
 struct PreparedTask {
-  Task task{};  ///< without the items of its parts
+  Task task{};  ///< without the items of its splits
   std::string fingerprint{};
   int64_t longest = 0;                              ///< tokens of the longest row
   uint64_t train_examples = 0, valid_examples = 0;  ///< rows, or items where the rows of an item are one example
-  bool may_lack_answers = false;                    ///< spans: a question of the training part has no answer
-  std::vector<std::pair<std::string, RowCounts>> counts{};  ///< by part; empty of a task that was opened
+  bool may_lack_answers = false;                    ///< spans: a question of the training split has no answer
+  std::vector<std::pair<std::string, RowCounts>> counts{};  ///< by split; empty of a task that was opened
 };
 
 /// Makes the rows of a task and writes them to `folder`, at once or not at all; what stands there is replaced. Throws
@@ -43,8 +43,8 @@ bool is_prepared_task(const std::string& folder);
 /// What a prepared folder says of its task. Throws DataError for a folder that is none, or damaged.
 PreparedTask open_prepared_task(const std::string& folder);
 
-/// A part of a prepared task: `train`, `valid` or `test`. Throws DataError for a damaged one.
-PreparedPart read_prepared_part(const std::string& folder, const std::string& part);
+/// A split of a prepared task: `train`, `valid` or `test`. Throws DataError for a damaged one.
+PreparedSplit read_prepared_split(const std::string& folder, const std::string& split);
 
 /// Whether two items ask for the same, and the same is right.
 bool asks_the_same(const TaskItem& one, const TaskItem& other);
@@ -52,11 +52,11 @@ bool asks_the_same(const TaskItem& one, const TaskItem& other);
 /// Whether a prepared folder has the items of a task. Throws DataError for a damaged one.
 bool has_items_of(const std::string& folder, const Task& task);
 
-/// The examples of a part's rows: of `choice` the rows of an item are one.
+/// The examples of a split's rows: of `choice` the rows of an item are one.
 uint64_t count_examples(AnyTaskKind kind, const std::vector<TaskRow>& rows);
 
-/// What rows lack of a part's texts, in a sentence; empty: nothing. `train: 12 of 900 texts are cut, by 340 tokens`
-std::string truncation_note(const std::string& part, const RowCounts& counts);
+/// What rows lack of a split's texts, in a sentence; empty: nothing. `train: 12 of 900 texts are cut, by 340 tokens`
+std::string truncation_note(const std::string& split, const RowCounts& counts);
 
 /// Whether all numbers of an item and of its rows are places, words, labels and bytes that there are. What reads rows
 /// takes them as they stand, and a folder that comes from elsewhere may have any, under a checksum that is right.

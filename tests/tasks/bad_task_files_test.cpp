@@ -239,7 +239,7 @@ TEST_CASE("texts that a few bytes unfold to more than memory has are refused bef
     const auto config = read_task_config(yaml);
     const auto read = [&](uint64_t most_bytes) {
       LabelPool pool;
-      return read_part(config, yaml, "train", file, pool, {.most_bytes = most_bytes}).items.size();
+      return read_split(config, yaml, "train", file, pool, {.most_bytes = most_bytes}).items.size();
     };
     CHECK(read(30'000) == 20);
     CHECK_THROWS_WITH(read(15'000), Contains(std::string(file) + ": has more than 0 MiB, which are to be in memory"));

@@ -82,7 +82,7 @@ void check_comes_back(const Task& task) {
                                     .num_labels = task.labels.size(),
                                     .max_length = 12,
                                     .truncation = task.config.truncation});
-  const auto part = read_prepared_part(dir / "rows", "valid");
+  const auto part = read_prepared_split(dir / "rows", "valid");
   REQUIRE(part.items.size() == task.valid.items.size());
   for (size_t i = 0; i < part.items.size(); ++i) CHECK(are_equal(part.items[i], task.valid.items[i]));
   REQUIRE(part.rows.size() == expected.size());
@@ -113,7 +113,7 @@ TEST_CASE("a prepared task is prepared text whose documents are the rows, and kn
   CHECK(opened.task.config.labels.items.at(0).second.text == "no: never");
   CHECK(opened.fingerprint == made.fingerprint);
   CHECK(opened.longest == 6);
-  const auto test = read_prepared_part(dir / "rows", "test");
+  const auto test = read_prepared_split(dir / "rows", "test");
   REQUIRE(test.items.size() == 5);
   CHECK(are_equal(test.items[3], task.test.items[3]));
 }
@@ -148,12 +148,12 @@ TEST_CASE("a damaged prepared task is refused with what to do, and prepared text
   auto changed = content;
   changed[changed.find("yes") == std::string::npos ? 10 : changed.find("\"label\"") + 9] ^= 1;
   dir.write("rows/valid.jsonl", changed);
-  CHECK_THROWS_WITH(read_prepared_part(dir / "rows", "valid"),
+  CHECK_THROWS_WITH(read_prepared_split(dir / "rows", "valid"),
                     Catch::Contains("valid.jsonl: its content does not match its checksum; restore it, or fine-tune "
                                     "again in another folder"));
   std::filesystem::remove(file);
-  CHECK_THROWS_WITH(read_prepared_part(dir / "rows", "valid"), Catch::Contains("; restore it, or fine-tune again"));
-  CHECK(read_prepared_part(dir / "rows", "test").items.size() == 5);
+  CHECK_THROWS_WITH(read_prepared_split(dir / "rows", "valid"), Catch::Contains("; restore it, or fine-tune again"));
+  CHECK(read_prepared_split(dir / "rows", "test").items.size() == 5);
   CHECK_THROWS_WITH(open_prepared_task(dir / "none"), Catch::Contains("no such folder"));
   CHECK_FALSE(is_prepared_task(dir / "none"));
 }

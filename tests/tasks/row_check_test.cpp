@@ -116,9 +116,9 @@ TEST_CASE("a prepared task whose rows lead elsewhere is refused, though its chec
         dir.open(mood_task + "data: {train: part.tsv, valid: part.tsv, test: part.tsv, text: text, label: label}\n");
     const auto tokenizer = small_wordpiece(dir);
     prepare_task(task, tokenizer, special_token_template(tokenizer), dir / "rows");
-    CHECK(read_prepared_part(dir / "rows", "valid").items.size() == 3);
+    CHECK(read_prepared_split(dir / "rows", "valid").items.size() == 3);
     replace_in_part(dir, from, to);
-    CHECK_THROWS_WITH(read_prepared_part(dir / "rows", "valid"),
+    CHECK_THROWS_WITH(read_prepared_split(dir / "rows", "valid"),
                       Catch::Contains(" is damaged; restore it, or fine-tune"));
   }
 }

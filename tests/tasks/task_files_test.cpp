@@ -51,10 +51,10 @@ TEST_CASE("an empty line of a table of one column is an empty text, and of other
   const auto task =
       folder.open(mood_task + "data: {train: train.tsv, valid: test, test: train.tsv, text: sentence, label: mark}");
   CHECK(task.train.items.size() == 2);
-  const auto part = read_items(task, folder.write("new.tsv", "sentence\none\n\nthree\n"));
-  REQUIRE(part.items.size() == 3);
-  CHECK(part.items[1].text.empty());
-  CHECK(part.items[2].text == "three");
+  const auto split = read_items(task, folder.write("new.tsv", "sentence\none\n\nthree\n"));
+  REQUIRE(split.items.size() == 3);
+  CHECK(split.items[1].text.empty());
+  CHECK(split.items[2].text == "three");
 }
 
 TEST_CASE("a table with commas is read by RFC 4180, and columns are joined by a template", "[tasks]") {
@@ -211,9 +211,9 @@ TEST_CASE("a word that is a no-break space ends no sentence", "[tasks]") {
   const TaskFolder folder;
   folder.write("t.conll", "a X\nb Y\n");
   const auto task = folder.open("task: t\nkind: tagging\ndata: {train: t.conll, valid: test, test: t.conll}");
-  const auto part = read_items(task, folder.write("new.conll", "a\n\xC2\xA0\nb\n \t\nc\n"));
-  REQUIRE(part.items.size() == 2);
-  CHECK(part.items[0].words == std::vector<std::string>{"a", "\xC2\xA0", "b"});
+  const auto split = read_items(task, folder.write("new.conll", "a\n\xC2\xA0\nb\n \t\nc\n"));
+  REQUIRE(split.items.size() == 2);
+  CHECK(split.items[0].words == std::vector<std::string>{"a", "\xC2\xA0", "b"});
 }
 
 TEST_CASE("CoNLL-U has words, and neither ranges of them nor empty ones", "[tasks]") {
@@ -303,11 +303,12 @@ TEST_CASE("answers stand in JSON lines as lists of answers, or as columns", "[ta
 TEST_CASE("white space around labels is no part of them, in files and in `labels`", "[tasks]") {
   const TaskFolder folder;
   folder.write("t.csv", "text,label\none,pos\ntwo,pos \nthree,\" neg\"\nfour,neg\u00A0\nfive,skip \n");
-  const auto parts = "data: {train: t.csv, valid: test, test: t.csv, text: text, label: label, skip_labels: \" skip\"}";
-  CHECK(folder.open(mood_task + parts).labels.names == std::vector<std::string>{"neg", "pos"});
-  const auto named = folder.open(mood_task + parts + "\nlabels: {\"pos \": good, neg: bad}");
+  const auto splits =
+      "data: {train: t.csv, valid: test, test: t.csv, text: text, label: label, skip_labels: \" skip\"}";
+  CHECK(folder.open(mood_task + splits).labels.names == std::vector<std::string>{"neg", "pos"});
+  const auto named = folder.open(mood_task + splits + "\nlabels: {\"pos \": good, neg: bad}");
   CHECK(label_ids(named.train) == std::vector<int64_t>{0, 0, 1, 1});
-  CHECK_THAT(folder.fault(mood_task + parts + "\nlabels: {\"pos \": good, pos: bad}"),
+  CHECK_THAT(folder.fault(mood_task + splits + "\nlabels: {\"pos \": good, pos: bad}"),
              Contains("'labels' has 'pos' twice, white space around it aside; keep one of them"));
   folder.write("t.jsonl", "{\"tokens\": [\"a\", \"b\"], \"tags\": [\"X \", \" Y\"]}\n");
   const auto tags = folder.open(
@@ -427,11 +428,11 @@ TEST_CASE("lists as Python prints them are told from labels", "[tasks]") {
 
 TEST_CASE("a first line of the numbers of columns is one of names", "[tasks]") {
   const TaskFolder folder;
-  const auto parts = "data: {train: t.csv, valid: test, test: t.csv, text: 0, label: 1}";
+  const auto splits = "data: {train: t.csv, valid: test, test: t.csv, text: 0, label: 1}";
   for (const std::string names : {"0,1", ",0,1", "\"0\",\"1\""}) {
     const std::string before = names[0] == ',' ? "7," : "";
     folder.write("t.csv", names + "\n" + before + "one,x\n" + before + "two,y\n");
-    const auto task = folder.open(mood_task + parts);
+    const auto task = folder.open(mood_task + splits);
     REQUIRE(task.train.items.size() == 2);
     CHECK(task.train.items[0].text == "one");
     CHECK_FALSE(task.train.may_have_taken_header);
@@ -443,7 +444,7 @@ TEST_CASE("a first line of the numbers of columns is one of names", "[tasks]") {
                    Contains("0, 1, of which numbers are names; call all columns by their names"));
   }
   folder.write("t.csv", "1,0\n0,1\n");
-  const auto task = folder.open(mood_task + parts);
+  const auto task = folder.open(mood_task + splits);
   CHECK(task.train.items.size() == 2);
   CHECK_THAT(notes_of(task), Contains("train: the cells of the first line, ") &&
                                  Contains("t.csv:1, are numbers; if they are names of columns, write `header: true`"));

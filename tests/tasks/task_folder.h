@@ -33,9 +33,9 @@ inline std::string notes_of(const cloze::Task& task) {
 }
 
 /// Ids of labels, one for each item.
-inline std::vector<int64_t> label_ids(const cloze::TaskPart& part) {
+inline std::vector<int64_t> label_ids(const cloze::TaskSplit& split) {
   std::vector<int64_t> ids;
-  for (const auto& item : part.items) ids.push_back(item.gold.label);
+  for (const auto& item : split.items) ids.push_back(item.gold.label);
   return ids;
 }
 inline const std::vector<int64_t>& gold_ids(const cloze::TaskItem& item) { return item.gold.labels; }

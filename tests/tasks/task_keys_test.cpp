@@ -70,8 +70,8 @@ TEST_CASE("figures of answers have the same names for all parts, also where ques
     prepare_task(task, tokenizer, special_token_template(tokenizer), dir / "rows");
     const auto prepared = open_prepared_task(dir / "rows").task;
     std::string all = figure_names(task).front();
-    for (const auto& part : {"valid", "test"}) {
-      const auto items = read_prepared_part(dir / "rows", part).items;
+    for (const auto& split : {"valid", "test"}) {
+      const auto items = read_prepared_split(dir / "rows", split).items;
       const auto constant = constant_predictions("spans", items, {});
       all += " " + values_of("spans", items, {}, constant, metric_options(prepared)).front().metric;
     }

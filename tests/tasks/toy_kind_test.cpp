@@ -113,13 +113,13 @@ TEST_CASE("rows of a kind of one class come back from a prepared folder, a pair 
   const auto tokenizer = small_wordpiece(dir);
   const auto made = prepare_task(task, tokenizer, special_token_template(tokenizer), dir / "rows");
   CHECK(made.train_examples == 3);
-  const auto part = read_prepared_part(dir / "rows", "test");
-  REQUIRE(part.rows.size() == 6);
-  CHECK(part.items[1].gold == label_answer(1));
-  CHECK((part.rows[2].ids == std::vector<int32_t>{2, 8, 3}));
-  CHECK(part.rows[2].gold.label == 0);
-  CHECK(part.rows[3].gold.label == 1);
-  CHECK(row_groups(ranking(), part.rows).size() == 3);
+  const auto split = read_prepared_split(dir / "rows", "test");
+  REQUIRE(split.rows.size() == 6);
+  CHECK(split.items[1].gold == label_answer(1));
+  CHECK((split.rows[2].ids == std::vector<int32_t>{2, 8, 3}));
+  CHECK(split.rows[2].gold.label == 0);
+  CHECK(split.rows[3].gold.label == 1);
+  CHECK(row_groups(ranking(), split.rows).size() == 3);
   CHECK(open_prepared_task(dir / "rows").task.config.kind == ranking());
 }
 

@@ -20,7 +20,7 @@ void keep_probed_states(Training& training) {
   if (!probes) return;
   const auto& config = training.config;
   const auto& objectives = config.objectives;
-  const auto rows_of = [&](const char* part) { return read_prepared_part(config.data.tokens, part).rows; };
+  const auto rows_of = [&](const char* split) { return read_prepared_split(config.data.tokens, split).rows; };
   const auto rows = rows_of("train");
   const double size = bytes_of_states(network, objectives, rows, ProbedTokens::labelled),
                judged = bytes_of_states(network, objectives, rows_of("valid"), ProbedTokens::all);

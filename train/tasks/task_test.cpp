@@ -29,10 +29,10 @@ namespace {
 constexpr int64_t test_resamples = 1000;
 constexpr size_t most_hardest = 50;
 
-std::string prediction_lines(const JudgedTask& task, const PreparedPart& part, const JudgedPart& judged) {
+std::string prediction_lines(const JudgedTask& task, const PreparedSplit& split, const JudgedSplit& judged) {
   std::string lines;
-  for (size_t i = 0; i < part.items.size(); ++i)
-    lines += json_text(task.task.config.kind->json_of(judged.predictions[i], part.items[i], task.task.labels)) + "\n";
+  for (size_t i = 0; i < split.items.size(); ++i)
+    lines += json_text(task.task.config.kind->json_of(judged.predictions[i], split.items[i], task.task.labels)) + "\n";
   return lines;
 }
 
@@ -45,9 +45,9 @@ std::string asked_of(const TaskItem& item) {
 }
 
 /// The items with the highest losses, of which some may have a wrong label.
-std::string hardest_items(const JudgedTask& task, const PreparedPart& part, const JudgedPart& judged) {
+std::string hardest_items(const JudgedTask& task, const PreparedSplit& split, const JudgedSplit& judged) {
   std::vector<size_t> order;
-  for (size_t i = 0; i < part.items.size(); ++i)
+  for (size_t i = 0; i < split.items.size(); ++i)
     if (!std::isnan(judged.predictions[i].loss)) order.push_back(i);
   std::ranges::stable_sort(order, std::ranges::greater{}, [&](size_t i) { return judged.predictions[i].loss; });
   order.resize(std::min(order.size(), most_hardest));
@@ -58,7 +58,7 @@ std::string hardest_items(const JudgedTask& task, const PreparedPart& part, cons
              "\n\nThe items of the test part with the highest losses; labels that are wrong stand among them.\n\n",
              "| item | loss | label | predicted | text |\n|---|---|---|---|---|\n");
   for (const auto i : order) {
-    const auto& item = part.items[i];
+    const auto& item = split.items[i];
     text += concat("| ", escaped_markdown(item.id), " | ", fixed_or_dash(judged.predictions[i].loss, 3), " | ",
                    answer(text_of_gold(item, kind, task.task.labels)), " | ",
                    answer(kind->text_of(judged.predictions[i].prediction.answer, task.task.labels)), " | ",
@@ -78,12 +78,12 @@ std::string line_of(const SuiteResult& result, const std::string& checkpoint) {
   return others == 0 ? text : concat(text, "; ", others, " more figures in summary.json");
 }
 
-/// The figures of all probes of a network, judged on both parts.
-LayerCurve curve_of(const RunConfig& config, const LayerProbes& probes, const std::vector<JudgedPart>& valid,
-                    const std::vector<JudgedPart>& test) {
+/// The figures of all probes of a network, judged on both splits.
+LayerCurve curve_of(const RunConfig& config, const LayerProbes& probes, const std::vector<JudgedSplit>& valid,
+                    const std::vector<JudgedSplit>& test) {
   const auto& metric = config.task.metric;
   LayerCurve curve{.task = config.task.name, .metric = metric, .best = probes.chosen()};
-  const auto figure_in = [&](const JudgedPart& judged) {
+  const auto figure_in = [&](const JudgedSplit& judged) {
     const auto* figure = figure_of(judged.figures, metric);
     return figure ? *figure : Score{.metric = metric};
   };
@@ -109,21 +109,21 @@ void TaskTest::finish(Training& training) {
   const auto chosen = chosen_on_valid(best.state);
   learned_ = chosen.learned;
   const auto task = judged_task(config.data.tokens, config.objectives, chosen);
-  const auto part = read_prepared_part(config.data.tokens, "test");
+  const auto split = read_prepared_split(config.data.tokens, "test");
   const auto* probes = probes_of(*best.network);
-  const auto of_probes = probes ? judge_probes(*best.network, task, part, test_resamples) : std::vector<JudgedPart>();
-  const auto judged = probes ? of_probes[probes->chosen()] : judge_part(*best.network, task, part, test_resamples);
+  const auto of_probes = probes ? judge_probes(*best.network, task, split, test_resamples) : std::vector<JudgedSplit>();
+  const auto judged = probes ? of_probes[probes->chosen()] : judge_split(*best.network, task, split, test_resamples);
   result_ = suite_result_of(config.task.name, config.task.metric, judged);
   result_->notes = task.task.notes;
-  predictions_ = prediction_lines(task, part, judged);
+  predictions_ = prediction_lines(task, split, judged);
   training.write("predictions.jsonl", predictions_);
-  training.write("hardest.md", hardest_items(task, part, judged));
+  training.write("hardest.md", hardest_items(task, split, judged));
   if (judged.figures.confusion)
     training.write("confusion.svg", confusion_svg(config.task.name, *judged.figures.confusion));
   end_progress();
-  if (chosen.temperature > 0 && !judged.figures.figures.empty()) calibrate(training, task, part, judged);
+  if (chosen.temperature > 0 && !judged.figures.figures.empty()) calibrate(training, task, split, judged);
   if (of_probes.size() > 1) {
-    const auto valid = read_prepared_part(config.data.tokens, "valid");
+    const auto valid = read_prepared_split(config.data.tokens, "valid");
     layers_ = curve_of(config, *probes, judge_probes(*best.network, task, valid, /*resamples=*/0), of_probes);
     training.write("layers.svg", layers_svg(*layers_));
     log_curve(*layers_);

@@ -31,7 +31,7 @@ nlohmann::json value_of(double cost, const std::string& metric) {
 
 }  // namespace
 
-SuiteResult suite_result_of(const std::string& name, const std::string& metric, const JudgedPart& judged) {
+SuiteResult suite_result_of(const std::string& name, const std::string& metric, const JudgedSplit& judged) {
   SuiteResult result{.suite = name, .scored_by = "a head of its own", .figures = judged.figures.figures, .items{}};
   auto& figures = result.figures;
   if (figures.empty()) figures.push_back({.metric = metric, .count = std::ssize(judged.predictions)});
@@ -42,7 +42,7 @@ SuiteResult suite_result_of(const std::string& name, const std::string& metric, 
 
 TaskValidation::TaskValidation(const RunConfig& config)
     : task_(judged_task(config.data.tokens, config.objectives)),
-      valid_(read_prepared_part(config.data.tokens, "valid")),
+      valid_(read_prepared_split(config.data.tokens, "valid")),
       name_(config.task.name),
       metric_(config.task.metric),
       loss_name_(short_form(standard_form(config.objectives.at(0)))),
@@ -89,15 +89,15 @@ void TaskValidation::judge(Network& network) {
   if (loss.count > 0) losses_.push_back(std::move(loss));
 }
 
-JudgedPart TaskValidation::judge_head(Network& network) {
-  JudgedPart judged{.predictions = predict_items(network, task_, valid_.items, valid_.rows)};
+JudgedSplit TaskValidation::judge_head(Network& network) {
+  JudgedSplit judged{.predictions = predict_items(network, task_, valid_.items, valid_.rows)};
   if (!are_finite(judged.predictions)) return judged;
   choose_setting(task_, valid_.items, metric_, judged.predictions);
   judged.figures = figures_of_predictions(task_, valid_.items, judged.predictions, /*resamples=*/0);
   return judged;
 }
 
-JudgedPart TaskValidation::judge_best_probe(Network& network) {
+JudgedSplit TaskValidation::judge_best_probe(Network& network) {
   const auto& objectives = task_.objectives;
   const bool fits = bytes_of_states(network, objectives, valid_.rows, ProbedTokens::all) <= most_bytes_of_states;
   if (!states_ && fits) states_ = states_of_rows(network, objectives, valid_.rows, ProbedTokens::all);
@@ -126,7 +126,7 @@ void TaskValidation::add_to(nlohmann::json& row) const { row["suites"] = to_json
 
 /// Whether the figure is better than that of the majority class, the mean, `O`, or no answer of the valid part by more
 /// than its interval, where it has one. Where these have none, as a constant has no correlation, it is 0.
-bool TaskValidation::beats_floor(const JudgedPart& judged) const {
+bool TaskValidation::beats_floor(const JudgedSplit& judged) const {
   constexpr int64_t resamples = 1000;
   auto figure = *figure_of(judged.figures, metric_);
   if (!figure.interval)

@@ -14,7 +14,7 @@ namespace cloze {
 
 /// Figures of a task as those of a suite: what logs, metrics.jsonl, summary.json and reports show of it. The first one
 /// is that which chooses; of a part without figures it is the only one, and NaN.
-SuiteResult suite_result_of(const std::string& name, const std::string& metric, const JudgedPart& judged);
+SuiteResult suite_result_of(const std::string& name, const std::string& metric, const JudgedSplit& judged);
 
 /// Judges the valid part of a run's task, in place of losses of a held-out text: the best step is that with the best
 /// figure, never one without a value. Its loss is that of the same predictions.
@@ -43,13 +43,13 @@ class TaskValidation final : public Validation {
   void conclude(double best_cost, PretrainReport& report) const override;
 
  private:
-  JudgedPart judge_head(Network& network);
-  JudgedPart judge_best_probe(Network& network);
-  bool beats_floor(const JudgedPart& judged) const;
+  JudgedSplit judge_head(Network& network);
+  JudgedSplit judge_best_probe(Network& network);
+  bool beats_floor(const JudgedSplit& judged) const;
   void raise_floor(std::vector<TaskPrediction> constant, const MetricOptions& options);
 
   JudgedTask task_;
-  PreparedPart valid_;
+  PreparedSplit valid_;
   std::optional<RowStates> states_{};  ///< of the valid part, whose network stays as it is
   ChosenOnValid chosen_{};
   std::string name_, metric_, loss_name_;

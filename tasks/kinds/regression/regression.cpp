@@ -59,7 +59,7 @@ struct Regression final : TaskKindRules {
     note_scale(item.gold.value, record);
     return true;
   }
-  /// Most have one and the same target, which lies well outside of those of the training part.
+  /// Most have one and the same target, which lies well outside of those of the training split.
   std::string unjudged(const std::vector<TaskItem>& items, const std::vector<TaskItem>& train) const override {
     if (items.empty() || train.empty()) return "";
     std::vector<double> targets;
@@ -84,8 +84,8 @@ struct Regression final : TaskKindRules {
     made.count = 1;
   }
   std::vector<TaskScorerMaker> scorers(const ScoredItems&) const override { return {value_scorer}; }
-  void write_counts(const InspectedPart& part, nlohmann::ordered_json& to) const override {
-    to["values"] = {{"least", part.least}, {"mean", part.mean}, {"greatest", part.greatest}};
+  void write_counts(const InspectedSplit& split, nlohmann::ordered_json& to) const override {
+    to["values"] = {{"least", split.least}, {"mean", split.mean}, {"greatest", split.greatest}};
   }
 };
 

@@ -61,7 +61,7 @@ struct Spans final : TaskKindRules {
     });
   }
 
-  /// None has an answer, and too few of the training part have none.
+  /// None has an answer, and too few of the training split have none.
   std::string unjudged(const std::vector<TaskItem>& items, const std::vector<TaskItem>& train) const override {
     const auto share = lacking_beyond_chance(items, train, is_unanswerable);
     return share.empty() ? "" : "no question has an answer" + share;
@@ -146,12 +146,12 @@ struct Spans final : TaskKindRules {
     return concat("'", visible(item.second.substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin))),
                   "', tokens ", places[0], " to ", places[1]);
   }
-  void write_counts(const InspectedPart& part, nlohmann::ordered_json& to) const override {
-    to["items_without_answer"] = part.rows.items_without_answer;
-    to["windows_without_answer"] = part.rows.windows_without_answer;
-    to["split_answers"] = part.rows.split_answers;
-    to["lost_answers"] = part.rows.lost_answers;
-    to["answers_without_token"] = part.rows.answers_without_token;
+  void write_counts(const InspectedSplit& split, nlohmann::ordered_json& to) const override {
+    to["items_without_answer"] = split.rows.items_without_answer;
+    to["windows_without_answer"] = split.rows.windows_without_answer;
+    to["split_answers"] = split.rows.split_answers;
+    to["lost_answers"] = split.rows.lost_answers;
+    to["answers_without_token"] = split.rows.answers_without_token;
   }
 };
 

@@ -120,10 +120,10 @@ struct Tagging final : TaskKindRules {
     return labels_answer({outside < labels.size() ? outside : most_frequent(gold_counts(items))});
   }
 
-  void write_counts(const InspectedPart& part, nlohmann::ordered_json& to) const override {
-    to["words"] = part.rows.words;
-    to["words_without_token"] = part.rows.words_without_token;
-    to["cut_words"] = part.rows.cut_words;
+  void write_counts(const InspectedSplit& split, nlohmann::ordered_json& to) const override {
+    to["words"] = split.rows.words;
+    to["words_without_token"] = split.rows.words_without_token;
+    to["cut_words"] = split.rows.cut_words;
   }
 };
 

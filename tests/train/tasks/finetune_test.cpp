@@ -196,7 +196,7 @@ TEST_CASE("a separable task is learned, and its test part judged with the first 
   CHECK(opened.config.task.fingerprint == config.task.fingerprint);
   // The held-out loss, which the judge's predictions tell, is that of the rows one by one.
   const auto last = open_run(dir / "run/step-00000036");
-  const auto rows = read_prepared_part(config.data.tokens, "valid").rows;
+  const auto rows = read_prepared_split(config.data.tokens, "valid").rows;
   const auto setting = labelled_setting(last.config.model, last.config.objectives);
   const at::NoGradGuard no_grad;
   double sum = 0, squares = 0, correct = 0;

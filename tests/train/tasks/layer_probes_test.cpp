@@ -166,7 +166,7 @@ TEST_CASE("a run of probes says which layer is the best on valid, with its test 
   CHECK(probes.layers()[probes.chosen()] == layer);
   const auto task = judged_task(opened.config.data.tokens, opened.config.objectives);
   const auto judged =
-      judge_part(*opened.network, task, read_prepared_part(opened.config.data.tokens, "test"), /*resamples=*/0);
+      judge_split(*opened.network, task, read_prepared_split(opened.config.data.tokens, "test"), /*resamples=*/0);
   CHECK(figure_of(judged.figures, "accuracy")->value ==
         report.task["layers"][static_cast<size_t>(layer)]["test"]["value"].get<double>());
 }

@@ -23,9 +23,9 @@ std::string repeated_line(const std::string& line, int count) {
   return text;
 }
 
-std::set<std::string> texts_in(const TaskPart& part) {
+std::set<std::string> texts_in(const TaskSplit& split) {
   std::set<std::string> texts;
-  for (const auto& item : part.items) texts.insert(item.text);
+  for (const auto& item : split.items) texts.insert(item.text);
   return texts;
 }
 
@@ -323,23 +323,23 @@ TEST_CASE("items to predict for need no labels, and have them where they stand t
 TEST_CASE("a .txt of items is a text a line where a label of one text is asked for, and no table", "[tasks]") {
   const TaskFolder folder;
   folder.write("train.tsv", numbered_lines(0, 4, {"a", "b"}));
-  const auto parts = "data: {train: train.tsv, valid: test, test: train.tsv, text: text, label: label";
-  const auto task = folder.open(mood_task + parts + "}");
+  const auto splits = "data: {train: train.tsv, valid: test, test: train.tsv, text: text, label: label";
+  const auto task = folder.open(mood_task + splits + "}");
   const auto items = read_items(task, folder.write("new.txt", "one, two\nthree\n"));
   REQUIRE(items.items.size() == 2);
   CHECK(items.items[0].text == "one, two");
   CHECK(!items.items[1].gold.is_known());
   const auto unsaid = Contains("its name does not say how it is written");
   CHECK_THROWS_WITH(read_items(task, folder.write("new.txt", "text\tlabel\none\ta\n")), unsaid);
-  const auto pairs = folder.open(mood_task + parts + ", second: text}");
+  const auto pairs = folder.open(mood_task + splits + ", second: text}");
   CHECK_THROWS_WITH(read_items(pairs, folder.write("new.txt", "one\n")), unsaid);
 }
 
 TEST_CASE("items are read as their name says where the parts, whose form is said, are called otherwise", "[tasks]") {
   const TaskFolder folder;
   folder.write("train.txt", numbered_lines(0, 4, {"a", "b"}));
-  const auto parts = "data: {train: train.txt, valid: test, test: train.txt, format: tsv, text: text, label: label}";
-  const auto task = folder.open(mood_task + parts);
+  const auto splits = "data: {train: train.txt, valid: test, test: train.txt, format: tsv, text: text, label: label}";
+  const auto task = folder.open(mood_task + splits);
   const auto text_of_first = [&](const Task& of, const std::string& name, const std::string& content) {
     return read_items(of, folder.write(name, content)).items.at(0).text;
   };
@@ -379,18 +379,18 @@ TEST_CASE("items in windows are those of the whole file, in their order and by t
   const auto file = folder.write("new.tsv", numbered_lines(0, 7, {"b", "a"}));
   std::vector<size_t> sizes;
   std::vector<TaskItem> all;
-  const auto part = read_items_in_windows(task, file, 3, [&](TaskPart& window) {
+  const auto split = read_items_in_windows(task, file, 3, [&](TaskSplit& window) {
     sizes.push_back(window.items.size());
     all.insert(all.end(), window.items.begin(), window.items.end());
   });
   CHECK(sizes == std::vector<size_t>{3, 3, 1});
-  CHECK(part.items.empty());
+  CHECK(split.items.empty());
   const auto whole = read_items(task, file).items;
   REQUIRE(all.size() == whole.size());
   for (size_t i = 0; i < all.size(); ++i)
     CHECK((all[i].id == whole[i].id && all[i].text == whole[i].text && all[i].gold == whole[i].gold));
   const auto other = folder.write("other.tsv", numbered_lines(0, 7, {"b", "c"}));
-  const auto counted = read_items_in_windows(task, other, 3, [](TaskPart&) {});
+  const auto counted = read_items_in_windows(task, other, 3, [](TaskSplit&) {});
   CHECK(counted.notes == read_items(task, other).notes);
   CHECK(counted.notes == std::vector<std::string>{"items: 1 label that the training part lacks, whose predictions are "
                                                   "wrong whatever they are: 'c' (3)"});

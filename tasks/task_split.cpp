@@ -1,4 +1,4 @@
-#include "tasks/task_part.h"
+#include "tasks/task_split.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -70,20 +70,20 @@ uint64_t bytes_of(const TaskItem& item) {
   return bytes;
 }
 
-/// Reads the items of a part.
+/// Reads the items of a split.
 class ItemReader {
  public:
-  ItemReader(const TaskConfig& config, TaskPart& part, LabelPool& pool, const PartOptions& options)
-      : kind_(config.kind), part_(part), options_(options), record_(config, pool, options) {}
+  ItemReader(const TaskConfig& config, TaskSplit& split, LabelPool& pool, const SplitOptions& options)
+      : kind_(config.kind), split_(split), options_(options), record_(config, pool, options) {}
 
   void read(const std::vector<std::string>& files, TaskFormat format) {
     record_.open(files, format);
     while (record_.next()) {
-      part_.may_have_taken_header = record_.reader().may_have_taken_header();
+      split_.may_have_taken_header = record_.reader().may_have_taken_header();
       add_or_leave_out();
     }
     if (record_.reader().begins_with_numbers())
-      note("the cells of the first line, ", part_.file, ":1, are numbers; if they are names of columns, write ",
+      note("the cells of the first line, ", split_.file, ":1, are numbers; if they are names of columns, write ",
            "`header: true`");
     if (const auto lines = record_.reader().bad(); lines.count > 0)
       note(counted(lines.count, "line"), " left out, first ", lines.first);
@@ -114,7 +114,8 @@ class ItemReader {
   void read_questions(const std::string& file) {
     read_squad(file, record_.misplaced, [&](TaskItem item) {
       require<DataError>(item.gold.is_known() || !options_.needs_labels, file, ", question ", item.line, " ('",
-                         shortened(item.id), "'): has no `answers`, and ", part_.name, " is learned or judged by them");
+                         shortened(item.id), "'): has no `answers`, and ", split_.name,
+                         " is learned or judged by them");
       count_empty(item, concat(file, ", question ", item.line));
       keep(std::move(item));
     });
@@ -133,37 +134,37 @@ class ItemReader {
 
   void add() {
     if (record_.is_skipped()) {
-      ++part_.skipped;
+      ++split_.skipped;
       return;
     }
     TaskItem item{.id = record_.id(), .line = record_.reader().line(), .group = record_.group()};
     kind_->read_texts(record_, item);
     const bool has_gold = record_.has_label(options_.needs_labels || kind_->has_sets);
     if (!has_gold && options_.needs_labels)
-      fail<MissingValue>(record_.where(), ": ", part_.name,
+      fail<MissingValue>(record_.where(), ": ", split_.name,
                          " has an item whose label is null; give it one, or leave such items out with --skip-bad");
     if (has_gold && !kind_->read_gold(record_, item)) return;
     count_empty(item, record_.where());
     keep(std::move(item));
   }
 
-  /// Puts an item into the part, with a name where it has none of its own.
+  /// Puts an item into the split, with a name where it has none of its own.
   void keep(TaskItem item) {
     if (count_ == 0) has_ids_ = !item.id.empty();
-    if (!has_ids_) item.id = part_.name + ":" + std::to_string(count_);
+    if (!has_ids_) item.id = split_.name + ":" + std::to_string(count_);
     if (has_ids_ && !ids_.insert(item.id).second)
-      fail<DataError>(part_.file, ": two items have the id '", shortened(item.id),
+      fail<DataError>(split_.file, ": two items have the id '", shortened(item.id),
                       "'; give each its own, or leave out `data.id`");
     ++count_;
     record_.is_first = false;
     bytes_ += bytes_of(item);
-    require_at_most(options_.most_bytes, bytes_, part_.file);
-    part_.items.push_back(std::move(item));
-    if (options_.take && part_.items.size() == options_.window) give();
+    require_at_most(options_.most_bytes, bytes_, split_.file);
+    split_.items.push_back(std::move(item));
+    if (options_.take && split_.items.size() == options_.window) give();
   }
   void give() {
-    options_.take(part_);
-    part_.items.clear();
+    options_.take(split_);
+    split_.items.clear();
     bytes_ = 0;
   }
 
@@ -171,31 +172,31 @@ class ItemReader {
     const bool has_none = kind_->has_words
                               ? item.words.empty() || std::any_of(item.words.begin(), item.words.end(), is_blank)
                               : is_blank(item.text) || (item.is_pair && is_blank(item.second));
-    if (has_none && part_.empty++ == 0) first_empty_ = place;
+    if (has_none && split_.empty++ == 0) first_empty_ = place;
   }
 
   template <class... Words>
   void note(const Words&... words) {
-    part_.notes.push_back(concat(part_.name, ": ", words...));
+    split_.notes.push_back(concat(split_.name, ": ", words...));
   }
 
   /// Gives the last items, and notes what was met.
   void finish() {
-    const auto& part = part_.name;
+    const auto& split = split_.name;
     const auto& [misplaced, first] = record_.misplaced;
-    part_.bad = misplaced;
-    require<DataError>(misplaced == 0 || options_.skip_bad, part, ": the answers of ", counted(misplaced, "question"),
+    split_.bad = misplaced;
+    require<DataError>(misplaced == 0 || options_.skip_bad, split, ": the answers of ", counted(misplaced, "question"),
                        " do not stand where they are said to, first ", first,
                        "; mend them, or leave these questions out with --skip-bad");
-    require<DataError>(count_ > 0, part_.file, ": has no item", part == "items" ? "" : concat(" for ", part),
+    require<DataError>(count_ > 0, split_.file, ": has no item", split == "items" ? "" : concat(" for ", split),
                        "; give it some");
-    if (options_.take && !part_.items.empty()) give();
-    if (part_.skipped > 0) note(counted(part_.skipped, "item"), " left out, with a label of `data.skip_labels`");
+    if (options_.take && !split_.items.empty()) give();
+    if (split_.skipped > 0) note(counted(split_.skipped, "item"), " left out, with a label of `data.skip_labels`");
     if (misplaced > 0)
       note(counted(misplaced, "question"), " left out, whose answers do not stand where they are said to, first ",
            first);
-    if (part_.empty > 0)
-      note(counted(part_.empty, "item"), " with an empty text or word, first ", first_empty_, "; all of them count");
+    if (split_.empty > 0)
+      note(counted(split_.empty, "item"), " with an empty text or word, first ", first_empty_, "; all of them count");
     if (const auto& [outside, first_outside] = record_.out_of_range; outside > 0)
       note(counted(outside, "target"), outside == 1 ? " is" : " are", " outside of `scale`, first ", first_outside,
            "; all of them count");
@@ -203,8 +204,8 @@ class ItemReader {
   }
 
   const AnyTaskKind kind_;
-  TaskPart& part_;
-  const PartOptions& options_;
+  TaskSplit& split_;
+  const SplitOptions& options_;
   TaskRecord record_;
   BadRecords missing_{};
   std::string first_empty_{};
@@ -216,17 +217,17 @@ class ItemReader {
 
 }  // namespace
 
-std::vector<std::string> files_of_part(const std::string& named, const std::string& task_file) {
+std::vector<std::string> files_of_split(const std::string& named, const std::string& task_file) {
   std::vector<std::string> files;
   for (const auto& name : separated(named, " + ")) files.push_back(find_task_data(name, task_file));
   return files;
 }
 
-TaskPart read_part(const TaskConfig& config, const std::string& task_file, const std::string& name,
-                   const std::string& files, LabelPool& pool, const PartOptions& options) {
-  TaskPart part{.name = name};
-  const auto found = files_of_part(files, task_file);
-  part.file = listed(found);
+TaskSplit read_split(const TaskConfig& config, const std::string& task_file, const std::string& name,
+                     const std::string& files, LabelPool& pool, const SplitOptions& options) {
+  TaskSplit split{.name = name};
+  const auto found = files_of_split(files, task_file);
+  split.file = listed(found);
   const auto format = format_of(config, found.front());
   require_fitting(config, format, found.front());
   const auto& each = config.data.each;
@@ -235,14 +236,14 @@ TaskPart read_part(const TaskConfig& config, const std::string& task_file, const
   const bool is_table = format == TaskFormat::tsv || format == TaskFormat::csv;
   require<ConfigError>(found.size() == 1 || is_table, found.front(), ": is read as ", format,
                        "; only lines of tables stand side by side");
-  ItemReader reader(config, part, pool, options);
+  ItemReader reader(config, split, pool, options);
   if (format == TaskFormat::conll || format == TaskFormat::conllu)
     reader.read_tags(found.front(), format);
   else if (format == TaskFormat::squad)
     reader.read_questions(found.front());
   else
     reader.read(found, format);
-  return part;
+  return split;
 }
 
 }  // namespace cloze

@@ -1,5 +1,5 @@
 #pragma once
-// A part of a task: the items of its files.
+// A split of a task: the items of its files.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -38,7 +38,7 @@ class LabelPool {
 };
 
 /// The items of a file, and what was met while they were read.
-struct TaskPart {
+struct TaskSplit {
   std::string name{};  ///< train, valid or test
   std::string file{};  ///< as it was found
   std::vector<TaskItem> items{};
@@ -53,24 +53,25 @@ struct TaskPart {
   bool may_have_taken_header = false;
 };
 
-struct PartOptions {
+struct SplitOptions {
   /// Lines that are bad (`RecordSource::skip_bad`), and questions whose answers do not stand where they are said to,
   /// are left out.
   bool skip_bad = false;
   bool needs_labels = true;  ///< else items without labels are taken
-  /// Is given the items in their order, `window` at a time, as they are read; the part keeps none. Empty: it keeps all.
-  std::function<void(TaskPart&)> take{};
+  /// Is given the items in their order, `window` at a time, as they are read; the split keeps none. Empty: it keeps
+  /// all.
+  std::function<void(TaskSplit&)> take{};
   size_t window = 0;
   uint64_t most_bytes = uint64_t{4} << 30;  ///< of texts that are in memory at once
 };
 
-/// The files of a part, `A + B`, each where it is found. Throws as find_task_data.
-std::vector<std::string> files_of_part(const std::string& named, const std::string& task_file);
+/// The files of a split, `A + B`, each where it is found. Throws as find_task_data.
+std::vector<std::string> files_of_split(const std::string& named, const std::string& task_file);
 
-/// Reads a part. Golds have numbers of the pool instead of ids of labels. Throws DataError with the place of what
+/// Reads a split. Golds have numbers of the pool instead of ids of labels. Throws DataError with the place of what
 /// cannot be read, and for more texts than fit, as one that stands beside each element of a list; ConfigError for a
 /// file that is not there or whose form is not known.
-TaskPart read_part(const TaskConfig& config, const std::string& task_file, const std::string& name,
-                   const std::string& files, LabelPool& pool, const PartOptions& options = {});
+TaskSplit read_split(const TaskConfig& config, const std::string& task_file, const std::string& name,
+                     const std::string& files, LabelPool& pool, const SplitOptions& options = {});
 
 }  // namespace cloze
