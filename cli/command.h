@@ -36,7 +36,7 @@ struct TogetherCommand {
   std::string arguments;  ///< in which all agree
   Lead lead;              ///< of the first process
 };
-struct EvaluateCommand : EvaluationRequest {};  ///< held-out losses, or of fine-tuned runs their figures
+struct EvaluateCommand : EvaluationRequest {};  ///< held-out losses, or of fine-tuned runs their scores
 struct EvaluateTasksCommand : RunSelection {};
 struct EvaluateSuitesCommand : RunSelection {
   SuiteRequest suites{};

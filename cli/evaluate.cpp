@@ -12,10 +12,10 @@
 #include "core/log.h"
 #include "core/print.h"
 #include "data/reading/reader.h"
-#include "tasks/figures/figures_output.h"
-#include "tasks/figures/floors.h"
-#include "tasks/figures/predictions.h"
-#include "tasks/figures/task_metric.h"
+#include "tasks/scores/scores_output.h"
+#include "tasks/scores/floors.h"
+#include "tasks/scores/predictions.h"
+#include "tasks/scores/task_metric.h"
 #include "tasks/task.h"
 
 namespace cloze {
@@ -35,7 +35,7 @@ const TaskSplit& split_of(const Task& task, const std::string& name) {
   return name == "valid" ? task.valid : task.test;
 }
 
-std::string text_of(const std::vector<Table>& tables, const std::string& format) {
+std::string formatted(const std::vector<Table>& tables, const std::string& format) {
   std::string text;
   for (const auto& table : tables) {
     if (!text.empty()) text += "\n";
@@ -46,13 +46,13 @@ std::string text_of(const std::vector<Table>& tables, const std::string& format)
 
 /// Floors of the items that have a prediction.
 void add_floors(const Task& task, const TaskSplit& split, const PredictionsCommand& command, const PredictionFile& read,
-                const MetricOptions& options, TaskFigures& figures) {
+                const MetricOptions& options, TaskScores& scores) {
   const auto kind = task.config.kind;
   const auto add = [&](Floor floor) {
     auto predictions = floor_predictions(kind, floor, task.train.items, split.items, task.labels);
     for (size_t i = 0; i < predictions.size(); ++i)
       if (read.predictions[i].id.empty()) predictions[i].id.clear();
-    add_floor(kind, floor, predictions, split.items, task.labels, options, figures);
+    add_floor(kind, floor, predictions, split.items, task.labels, options, scores);
   };
   add(Floor::constant);
   if (command.with_words) add(Floor::words);
@@ -112,7 +112,7 @@ void check_predictions(const PredictionsCommand& c) {
   refuse_declared(c.task, Declared::task, "a task");
 }
 
-/// Prints figures of predictions for a part of a task. Throws ConfigError and DataError.
+/// Prints scores of predictions for a part of a task. Throws ConfigError and DataError.
 void print_predictions(const PredictionsCommand& c) {
   check_predictions(c);
   if (!c.out.empty()) check_output_file("--confusion", c.out);
@@ -139,9 +139,9 @@ void print_predictions(const PredictionsCommand& c) {
   options.has_no_answer_scores = read.has_no_answer_scores;
   options.no_answer_order = read.no_answer_order;
   if (!c.no_answer.empty()) options.no_answer_threshold = c.threshold;
-  auto figures = metrics_of(kind, items, task.labels, read.predictions, options);
-  add_floors(task, split_of(task, c.part), c, read, options, figures);
-  std::optional<PairedFigures> compared;
+  auto scores = metrics_of(kind, items, task.labels, read.predictions, options);
+  add_floors(task, split_of(task, c.part), c, read, options, scores);
+  std::optional<PairedScores> compared;
   if (!c.against.empty()) {
     const auto other = read_predictions(c.against, kind, items, task.labels, "", squad);
     add_note(other);
@@ -150,19 +150,19 @@ void print_predictions(const PredictionsCommand& c) {
     alike.has_no_answer_scores = false;
     compared = compare_predictions(kind, items, task.labels, read.predictions, other.predictions, alike);
   }
-  require<ConfigError>(c.out.empty() || figures.confusion.has_value(), "--confusion: a task of ", name_of(kind),
+  require<ConfigError>(c.out.empty() || scores.confusion.has_value(), "--confusion: a task of ", name_of(kind),
                        " with ", task.labels.size(), " labels has no confusion to draw; it takes up to ", most_confused,
                        " labels");
-  if (!c.out.empty()) write_atomic(c.out, confusion_svg(task.config.task, *figures.confusion));
+  if (!c.out.empty()) write_atomic(c.out, confusion_svg(task.config.task, *scores.confusion));
   if (c.json) {
-    auto found = to_json(task.config.task, figures);
+    auto found = to_json(task.config.task, scores);
     found["notes"] = notes;
     if (compared) found["against"] = to_json(*compared);
     return print_data(json_text(found) + "\n");
   }
-  auto tables = tables_of(task.config.task, figures);
+  auto tables = tables_of(task.config.task, scores);
   if (compared) tables.push_back(table_of(*compared));
-  print_text(text_of(tables, c.format));
+  print_text(formatted(tables, c.format));
   for (const auto& note : notes) log_info("task", note);
 }
 

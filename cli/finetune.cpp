@@ -35,7 +35,7 @@
 #include "study/measures/task_value.h"
 #include "study/report/task_report.h"
 #include "study/search/task_plan.h"
-#include "tasks/figures/task_metric.h"
+#include "tasks/scores/task_metric.h"
 #include "tasks/rows/prepared_task.h"
 #include "tasks/task.h"
 
@@ -144,7 +144,7 @@ Task open_for(const std::string& file, const PretrainedRun& run, const TaskOptio
     return task;
   }
   auto again = options;
-  again.brought_labels = in_order;
+  again.label_order = in_order;
   return open_task(file, again);
 }
 
@@ -226,7 +226,7 @@ PretrainCommand command_for(const OpenFinetuning& opened, const PretrainCommand&
 
 bool is_better(const TaskOutcome& one, const TaskOutcome& other) {
   if (std::isnan(one.valid) || std::isnan(other.valid)) return !std::isnan(one.valid);
-  return is_error(one.figure) ? one.valid < other.valid : one.valid > other.valid;
+  return is_error(one.metric) ? one.valid < other.valid : one.valid > other.valid;
 }
 
 /// The config of a task and the names of its labels.
@@ -257,13 +257,13 @@ void check_same_point(const std::string& run, const RunConfig& config, const Tas
 }
 
 /// Makes a run of each point in `folder`, which is called as the point, and returns the best point: that of the best
-/// figure on the valid part, of equal ones the first. A run that is there and finished is not made again, and one that
+/// metric on the valid part, of equal ones the first. A run that is there and finished is not made again, and one that
 /// was killed is continued.
 ///
 /// task       that all points are fine-tuned on
 /// config_of  the config that a run of a point begins with, without what follows from its rows
 /// make       makes or, if `resume`, continues the run of a point in a folder
-/// Throws ConfigError for a run that is there with other settings or another task, and where no point has a figure.
+/// Throws ConfigError for a run that is there with other settings or another task, and where no point has a metric.
 RecipePoint best_of_grid(
     const std::vector<RecipePoint>& points, const std::string& folder, const Task& task,
     const std::function<RunConfig(const RecipePoint& point)>& config_of,
@@ -276,14 +276,14 @@ RecipePoint best_of_grid(
     if (resume) check_same_point(run, config_of(point), task);
     if (!std::filesystem::exists(run + "/summary.json")) make(point, run, resume);
     const auto outcome = outcome_of(run);
-    const auto value = outcome.valid / points_of(1, outcome.figure);
-    log_info("task", concat(point.name, ": ", outcome.figure, " ", std::isnan(value) ? "undefined" : digits(value, 4),
+    const auto value = outcome.valid / points_of(1, outcome.metric);
+    log_info("task", concat(point.name, ": ", outcome.metric, " ", std::isnan(value) ? "undefined" : digits(value, 4),
                             " on the valid part"));
     if (best && !is_better(outcome, best_outcome)) continue;
     best = &point;
     best_outcome = outcome;
   }
-  require<ConfigError>(!std::isnan(best_outcome.valid), folder, ": no run has a ", best_outcome.figure,
+  require<ConfigError>(!std::isnan(best_outcome.valid), folder, ": no run has a ", best_outcome.metric,
                        " on the valid part; name another figure with --set task.metric");
   return *best;
 }
@@ -355,8 +355,8 @@ nlohmann::json write_tables(const std::string& folder, const std::vector<Table>&
 /// Fine-tunes every run on every task with every seed, as far as that is not done yet, prints the tables, and writes
 /// them to table.md, .csv, .tex and .json. Throws ConfigError as task_plan, for overrides of the seed, and for runs
 /// that were made by another plan; Error, with all of this done, where a fine-tuning failed.
-void finetune_table(const FinetuneTable& asked, const std::string& program) {
-  const auto& [runs, terms, out, jobs, json] = asked;
+void finetune_table(const FinetuneTable& command, const std::string& program) {
+  const auto& [runs, terms, out, jobs, json] = command;
   for (const auto& one : terms.set)
     require<ConfigError>(!one.starts_with("train.seed="), "--set ", one,
                          ": the fine-tunings have the seeds 1 to N of --seeds N; leave it out");
@@ -413,9 +413,9 @@ void finetune_several(const FinetuneArguments& a, const FinetuneSources& sources
 std::vector<std::string> overrides_of_head(const OpenFinetuning& opened, const std::vector<std::string>& set) {
   const auto* own = task_head_of(opened.recipe.objectives.at(0));
   const auto config = with_overrides(opened.recipe, set);
-  const auto* asked = task_head_of(config.objectives.at(0));
+  const auto* own_head = task_head_of(config.objectives.at(0));
   const auto brought = brought_dropout(opened.run.folder, opened.run.config, *own);
-  const bool probes = asked && !asked->layer.empty();
+  const bool probes = own_head && !own_head->layer.empty();
   if (brought < 0 || probes || brought == head_of(*own, own->use(), opened.recipe.model).dropout) return {};
   const auto override = "objectives.0.classifier_dropout=" + shortest(brought);
   if (own->classifier_dropout < 0 && own->head != HeadDesign::babylm) return {override};

@@ -30,7 +30,7 @@ ReportFormat format_of(const ReportOptions& options) {
   return ReportFormat::text;
 }
 
-std::string text_of(const StudyReport& report, ReportFormat format, int64_t columns) {
+std::string formatted(const StudyReport& report, ReportFormat format, int64_t columns) {
   switch (format) {
     case ReportFormat::text:
       return to_text(report, columns);
@@ -66,7 +66,7 @@ void put_report(const StudyReport& report, const ReportOptions& options, const s
   const bool on_screen = options.output.empty() && isatty(1) == 1;
   const auto path = format == ReportFormat::html && on_screen ? page : options.output == "-" ? "" : options.output;
   if (!path.empty()) check_output_file("--output", path, options.read);
-  const auto text = text_of(report, format, path.empty() ? terminal_columns() : 100);
+  const auto text = formatted(report, format, path.empty() ? terminal_columns() : 100);
   if (path.empty()) {
     return format == ReportFormat::text ? print_text(text) : print_data(text);
   }

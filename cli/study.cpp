@@ -77,7 +77,7 @@ class StageCosts {
     auto probes = probe_arms(plan, prober_);
     erase_progress();
     check_budgets(plan, probes);
-    check_figures(plan, probes);
+    check_metrics(plan, probes);
     check_scored(plan, probes);
     return probes;
   }
@@ -160,8 +160,8 @@ void print_plan(const Stages& stages, const std::string& program, int64_t jobs) 
     if (fine_tunes(plan)) {
       const auto& costs = of_stages.of_finetunings();
       const bool is_search = stages.task_tuning && &plan == &stages.plans[*stages.task_tuning];
-      const auto text_of = is_search ? task_tuning_text : task_plan_text;
-      print_text(text_of(plan, costs, jobs, terminal_columns()));
+      const auto plan_text = is_search ? task_tuning_text : task_plan_text;
+      print_text(plan_text(plan, costs, jobs, terminal_columns()));
       continue;
     }
     const auto probes = of_stages.of_arms(plan);

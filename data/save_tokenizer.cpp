@@ -69,8 +69,8 @@ bool lacks_padding(const Tokenizer& tokenizer, const std::optional<TextReader>& 
 }
 
 /// Cloze's own facts. `unchanged`: the files of transformers are kept as they were read.
-OrderedJson facts_of(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, const std::optional<TextReader>& reader,
-                     bool unchanged) {
+OrderedJson tokenizer_facts(const Tokenizer& tokenizer, const Tokenizer::Impl& parts,
+                            const std::optional<TextReader>& reader, bool unchanged) {
   const auto& extras = parts.extras;
   OrderedJson facts{{"format", "cloze-tokenizer"},
                     {"version", version_of_facts},
@@ -211,7 +211,7 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
       !extras.kept.contains("tokenizer.json") && size() > static_cast<int64_t>(impl_->model->pieces.size());
   const bool lacks_nothing = !lacks_space(*this, reader) && !lacks_padding(*this, reader) && !has_more;
   const bool unchanged = has_json && (!reader || (impl_->fits(*reader) && extras.appended.empty() && lacks_nothing));
-  write(facts_file, json_text(facts_of(*this, *impl_, reader, unchanged), 2) + "\n");
+  write(facts_file, json_text(tokenizer_facts(*this, *impl_, reader, unchanged), 2) + "\n");
   // The original tokenizer.json has more than what determines ids: special tokens after the vocabulary, the
   // post-processor.
   for (const auto& [name, content] : files)

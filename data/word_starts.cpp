@@ -73,10 +73,10 @@ bool is_inside_character(char byte) { return (static_cast<unsigned char>(byte) &
 }  // namespace
 
 WordStarts::WordStarts(const Tokenizer& tokenizer) {
-  const PieceText text_of(tokenizer);
+  const PieceText decode(tokenizer);
   bool has_parts = false;
   for (int64_t id = 0; id < tokenizer.size(); ++id) {
-    const auto text = text_of(tokenizer.piece(id));
+    const auto text = decode(tokenizer.piece(id));
     FirstBytes first{.count = static_cast<uint8_t>(std::min<size_t>(text.size(), 3))};
     std::copy_n(text.begin(), first.count, first.bytes.begin());
     bytes_.push_back(first);

@@ -159,10 +159,10 @@ std::string address_towards(const std::string& host) {
   sockaddr_storage own{};
   socklen_t size = sizeof own;
   auto* const address = reinterpret_cast<sockaddr*>(&own);
-  const int asked = socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const int probe = socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   const bool is_known =
-      connect(asked, found->ai_addr, found->ai_addrlen) == 0 && getsockname(asked, address, &size) == 0;
-  close(asked);
+      connect(probe, found->ai_addr, found->ai_addrlen) == 0 && getsockname(probe, address, &size) == 0;
+  close(probe);
   freeaddrinfo(found);
   return is_known ? address_text(address) : "";
 }

@@ -42,12 +42,12 @@ int make_segment(int64_t floats, uint64_t number) {
 }
 
 /// The segment of another process, by `PATH NUMBER`; -1: it cannot be seen, or is another one.
-int open_segment(const std::string& told) {
-  const auto space = told.find(' ');
-  const int file = space == told.npos ? -1 : open(told.substr(0, space).c_str(), O_RDWR | O_CLOEXEC);
+int open_segment(const std::string& address) {
+  const auto space = address.find(' ');
+  const int file = space == address.npos ? -1 : open(address.substr(0, space).c_str(), O_RDWR | O_CLOEXEC);
   uint64_t number = 0;
   if (file >= 0 && pread(file, &number, sizeof number, 0) == static_cast<ssize_t>(sizeof number) &&
-      concat(number) == told.substr(space + 1))
+      concat(number) == address.substr(space + 1))
     return file;
   if (file >= 0) close(file);
   return -1;
@@ -73,10 +73,10 @@ bool SharedMemory::add(int file) {
 std::unique_ptr<SharedMemory> SharedMemory::open(Communicator& processes, int64_t floats) {
   const auto number = number_of(floats);
   const int own = make_segment(floats, number);
-  const auto told = exchange_json(processes, own < 0 ? "" : concat("/proc/", getpid(), "/fd/", own, " ", number));
+  const auto addresses = exchange_json(processes, own < 0 ? "" : concat("/proc/", getpid(), "/fd/", own, " ", number));
   std::unique_ptr<SharedMemory> memory(new SharedMemory(floats));
   const bool has_all =
-      std::ranges::all_of(told, [&](const nlohmann::json& one) { return memory->add(open_segment(one)); });
+      std::ranges::all_of(addresses, [&](const nlohmann::json& one) { return memory->add(open_segment(one)); });
   const auto all = processes.exchange({has_all ? 1.0 : 0.0});  // who has not opened the own one by now never will
   if (own >= 0) close(own);
   const bool works = std::ranges::all_of(all, [](const auto& one) { return one[0] == 1; });

@@ -121,9 +121,9 @@ namespace {
 std::vector<LossSums> joined(std::vector<LossSums> own, bool is_complete, Communicator& processes) {
   if (processes.size() == 1 && is_complete) return own;
   std::vector<LossSums> all;
-  for (const auto& told : exchange_json(processes, is_complete ? json(own) : json())) {
-    if (told.is_null()) throw Interrupted("stopped in a held-out evaluation");
-    const auto found = told.get<std::vector<LossSums>>();
+  for (const auto& received : exchange_json(processes, is_complete ? json(own) : json())) {
+    if (received.is_null()) throw Interrupted("stopped in a held-out evaluation");
+    const auto found = received.get<std::vector<LossSums>>();
     for (size_t k = 0; k < found.size(); ++k)
       if (k < all.size())
         all[k].add(found[k]);

@@ -13,7 +13,7 @@ struct ChosenOnValid {
   double no_answer_threshold = 0;  ///< of spans; 0: none was chosen
   double temperature = 0;          ///< that the probabilities of one label are right at; 0: none was fitted
   int64_t probed_layer = -1;       ///< of probes of several layers: the best one; -1: there was none
-  /// The figure is better than that of the floor by more than its interval; none: an earlier version did not say.
+  /// The score is better than that of the floor by more than its interval; none: an earlier version did not say.
   std::optional<bool> learned{};
 };
 template <class V>

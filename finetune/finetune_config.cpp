@@ -16,7 +16,7 @@
 #include "run/config/evaluation_protocol.h"
 #include "run/config/load_config.h"
 #include "run/run_files.h"
-#include "tasks/figures/task_metric.h"
+#include "tasks/scores/task_metric.h"
 
 namespace cloze {
 

@@ -32,7 +32,7 @@ double brought_dropout(const std::string& folder, const RunConfig& run, const Ta
 /// before, and its folders may have moved since.
 void refuse_unused(const std::vector<std::string>& set, bool goes_on = false);
 
-/// Throws ConfigError for overrides of a task, which settles the rows and the figures of a run as it is made.
+/// Throws ConfigError for overrides of a task, which settles the rows and the scores of a run as it is made.
 void refuse_task_keys(const std::vector<std::string>& set);
 
 /// A config of a fine-tuning with overrides. Throws ConfigError for what no run can have.

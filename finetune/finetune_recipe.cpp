@@ -20,9 +20,9 @@ struct RecipeCase {
   std::vector<std::string> tasks{}, kinds{};
   int64_t min_hidden_size = 0;
   AnyKeys set{};
-  bool fits(const RecipeQuestion& asked) const {
-    return (tasks.empty() || contains(tasks, asked.task)) && (kinds.empty() || contains(kinds, asked.kind)) &&
-           asked.hidden_size >= min_hidden_size;
+  bool fits(const RecipeQuestion& question) const {
+    return (tasks.empty() || contains(tasks, question.task)) && (kinds.empty() || contains(kinds, question.kind)) &&
+           question.hidden_size >= min_hidden_size;
   }
 };
 template <class V>
@@ -82,27 +82,27 @@ std::string file_of_recipe(const std::string& like) {
 }
 
 /// Notes tasks of a case that look like misspelt ones; tasks of one's own have any names.
-void note_tasks(const RecipeCase& one, const RecipeQuestion& asked, const std::string& file,
+void note_tasks(const RecipeCase& one, const RecipeQuestion& question, const std::string& file,
                 std::vector<std::string>& notes) {
   for (const auto& task : one.tasks) {
-    const bool is_known = task == asked.task || contains(names_of_tasks(), task);
+    const bool is_known = task == question.task || contains(names_of_tasks(), task);
     const auto near = is_known ? "" : did_you_mean_task(task);
     if (!near.empty()) notes.push_back(concat(file, ": a case is for '", task, "', which is no ready task", near));
   }
 }
 
 /// A recipe, with all of its cases that fit.
-RecipeFile read_recipe(const RecipeQuestion& asked) {
-  const auto file = file_of_recipe(asked.like);
+RecipeFile read_recipe(const RecipeQuestion& question) {
+  const auto file = file_of_recipe(question.like);
   const auto plain = ConfigTree::load(file);
   auto fitting = plain;
   std::vector<std::string> notes;
   for (const auto& one : decode<RecipeFile>(plain).cases) {
-    note_tasks(one, asked, file, notes);
+    note_tasks(one, question, file, notes);
     auto alone = plain;
     for (const auto& [key, value] : one.set.items) {
       alone.set(key, value);
-      if (one.fits(asked)) fitting.set(key, value);
+      if (one.fits(question)) fitting.set(key, value);
     }
     decode<RecipeFile>(alone);  // what is wrong with a case is said whether it fits or not
   }
@@ -110,7 +110,7 @@ RecipeFile read_recipe(const RecipeQuestion& asked) {
   recipe.notes = std::move(notes);
   auto& budget = recipe.config.train.budget;
   if (budget.steps > 0) budget.epochs = 0;
-  recipe.original_head = asked.kind != "spans" && contains(recipe.models, asked.model);
+  recipe.original_head = question.kind != "spans" && contains(recipe.models, question.model);
   return recipe;
 }
 
@@ -123,7 +123,7 @@ std::vector<std::string> recipe_names() {
   return names;
 }
 
-Recipe recipe_of(const RecipeQuestion& asked) { return read_recipe(asked); }
+Recipe recipe_of(const RecipeQuestion& question) { return read_recipe(question); }
 
 RecipeGrid grid_of(const std::string& like) { return like.empty() ? RecipeGrid{} : read_recipe({.like = like}).grid; }
 

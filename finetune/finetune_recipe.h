@@ -11,7 +11,7 @@ namespace cloze {
 /// The recipe of a fine-tuning for which nobody names one.
 inline constexpr const char* usual_recipe = "google-bert";
 
-/// What a recipe is asked for.
+/// What a recipe is question for.
 struct RecipeQuestion {
   std::string like{};   ///< name of the recipe, or its file
   std::string task{};   ///< name of the task, by which some have other numbers: `rte`
@@ -33,7 +33,7 @@ struct Recipe {
 /// The names of the recipes, the usual one first, then by the alphabet.
 std::vector<std::string> recipe_names();
 
-/// Values that a recipe searches, each with each, of which those of the best figure on the valid part are taken; empty:
+/// Values that a recipe searches, each with each, of which those of the best score on the valid part are taken; empty:
 /// it has one setting. As `tune:` of a study has them.
 struct RecipeGrid {
   std::vector<int64_t> batch_sizes{};
@@ -59,6 +59,6 @@ std::vector<RecipePoint> points_of(const RecipeGrid& grid, const std::vector<std
 /// The numbers of a recipe, from its file in configs/recipes, which names its source and what differs. Of a grid
 /// (grid_of) one point is taken; a last, smaller batch counts by its items. Throws ConfigError for another name, for a
 /// file that is no recipe, and for a name that is that of another file of configs/recipes here, too.
-Recipe recipe_of(const RecipeQuestion& asked);
+Recipe recipe_of(const RecipeQuestion& question);
 
 }  // namespace cloze

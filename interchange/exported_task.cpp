@@ -13,8 +13,8 @@
 #include "finetune/chosen.h"
 #include "run/moved.h"
 #include "run/records/task_summary.h"
-#include "tasks/figures/floors.h"
-#include "tasks/figures/task_metric.h"
+#include "tasks/scores/floors.h"
+#include "tasks/scores/task_metric.h"
 
 namespace cloze {
 
@@ -44,7 +44,7 @@ ReadingNote cut_note_of(const TaskConfig& task, const std::string& length) {
   return {concat(beyond, "texts were cut; pipelines do so with truncation=", how, ".")};
 }
 
-/// The figures that say what others of their kind do not: of two labels five of 17.
+/// The scores that say what others of their kind do not: of two labels five of 17.
 bool is_shown(const std::string& metric, AnyTaskKind kind) {
   static const std::vector<std::string> shown{"accuracy", "auc",       "auc_macro",  "f1",      "f1_macro",
                                               "f1a",      "f1_strict", "mcc",        "pearson", "spearman",
@@ -54,7 +54,7 @@ bool is_shown(const std::string& metric, AnyTaskKind kind) {
 }
 
 /// What the constant prediction reaches on the test part.
-std::vector<Score> floor_figures(const LoadedRun& run, const PreparedTask& prepared) {
+std::vector<Score> floor_scores(const LoadedRun& run, const PreparedTask& prepared) {
   const auto& task = prepared.task;
   const auto items = read_prepared_split(rows_of_task(run), "test").items;
   const auto kind = task.config.kind;
@@ -119,17 +119,17 @@ std::optional<TestResult> test_result(const LoadedRun& run, const PreparedTask& 
                     .learned = value_at(summary, "/learned") != false,
                     .chosen = number_at(summary, "/best")};
   const auto& metric = run.config.task.metric;
-  const auto floors = floor_figures(run, task);
-  for (const auto& [name, figure] : summary.at("test").items()) {
-    auto made = score_of(name, figure);
+  const auto floors = floor_scores(run, task);
+  for (const auto& [name, entry] : summary.at("test").items()) {
+    auto made = score_of(name, entry);
     if (!made.is_defined() || !(name == metric || is_shown(name, task.task.config.kind))) continue;
     for (const auto& floor : floors)
       if (floor.metric == name) made.floors = {{result.floor_name, floor.value}};
-    result.figures.insert(name == metric ? result.figures.begin() : result.figures.end(), made);
+    result.scores.insert(name == metric ? result.scores.begin() : result.scores.end(), made);
   }
   for (const auto& note : value_at(summary, "/notes"))
     if (note.is_string()) result.notes.push_back(note.get<std::string>());
-  return result.figures.empty() ? std::nullopt : std::optional(result);
+  return result.scores.empty() ? std::nullopt : std::optional(result);
 } catch (const DataError&) {
   return std::nullopt;
 }

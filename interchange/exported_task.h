@@ -28,10 +28,10 @@ std::vector<ReadingNote> reading_notes(const LoadedRun& run, const TaskConfig& t
 /// What a fine-tuned run found on the test part of its task with the checkpoint that is exported.
 struct TestResult {
   /// That which chose first, then those of its kind that say something else, each with the constant floor.
-  std::vector<Score> figures{};
+  std::vector<Score> scores{};
   std::string floor_name{};        ///< `majority`
   bool learned = true;             ///< it was better than the floor on the valid part
-  std::optional<double> chosen{};  ///< the figure of the valid part, by which the step was chosen
+  std::optional<double> chosen{};  ///< the score of the valid part, by which the step was chosen
   std::vector<std::string> notes{};
 };
 

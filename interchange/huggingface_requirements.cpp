@@ -22,7 +22,7 @@ bool contains(const std::vector<T>& list, const T& value) {
 }
 
 template <class T>
-std::string text_of(const T& value) {
+std::string spelled(const T& value) {
   if constexpr (std::is_same_v<T, bool>) return value ? "true" : "false";
   return concat(value);
 }
@@ -30,7 +30,7 @@ std::string text_of(const T& value) {
 /// Throws ConfigError naming an option of the model unless some class has this value.
 template <class T>
 void require_option(bool has_class, const char* option, const T& value, const ModelConfig& model) {
-  require<ConfigError>(has_class, "model.", option, " ", text_of(value), " has no class at Hugging Face for ",
+  require<ConfigError>(has_class, "model.", option, " ", spelled(value), " has no class at Hugging Face for ",
                        kind_of(model), "; export to torchscript");
 }
 

@@ -96,15 +96,15 @@ std::string base_of(const RunConfig& config, const json& provenance) {
   return last_component(imported.empty() ? config.init.from : imported);
 }
 
-/// The figures of the test part for the leaderboards of a hub. Texts are strings of JSON, which are strings of YAML.
+/// The scores of the test part for the leaderboards of a hub. Texts are strings of JSON, which are strings of YAML.
 std::string index_of_results(const std::string& name, const std::string& task, const std::string& pipeline,
                              const TestResult& result) {
   const auto quoted = [](const std::string& text) { return json_text(json(printable(text))); };
   auto text = "model-index:\n- name: " + quoted(name) + "\n  results:\n  - task:\n      type: " + pipeline +
               "\n    dataset:\n      name: " + quoted(task) + "\n      type: " + quoted(task) +
               "\n      split: test\n    metrics:\n";
-  for (const auto& figure : result.figures)
-    text += "    - type: " + figure.metric + "\n      value: " + fixed(figure.value, 4) + "\n";
+  for (const auto& score : result.scores)
+    text += "    - type: " + score.metric + "\n      value: " + fixed(score.value, 4) + "\n";
   return text;
 }
 
@@ -202,7 +202,7 @@ std::string training(const LoadedRun& run, const json& provenance) {
 /// `25.00 to 75.00`; empty without an interval.
 std::string interval_words(const Score& score) {
   if (!score.interval) return "";
-  return figure_cell(score.interval->low, score.metric) + " to " + figure_cell(score.interval->high, score.metric);
+  return score_cell(score.interval->low, score.metric) + " to " + score_cell(score.interval->high, score.metric);
 }
 
 /// What the constant prediction reaches; NaN: it is not known.
@@ -224,11 +224,11 @@ std::string held_out_losses(const json& held_out, int64_t step) {
     const auto error = number(name + "_standard_error"), accuracy = number(name + "_accuracy"),
                baseline = number(name + "_baseline_loss");
     table.rows.push_back(
-        {printable(name), figure_cell(loss, "loss"),
+        {printable(name), score_cell(loss, "loss"),
          error ? interval_words(
                      {.metric = "loss", .interval = Bounds{loss - quantile * *error, loss + quantile * *error}})
                : "",
-         accuracy ? figure_cell(*accuracy, "accuracy") : "", baseline ? figure_cell(*baseline, "loss") : ""});
+         accuracy ? score_cell(*accuracy, "accuracy") : "", baseline ? score_cell(*baseline, "loss") : ""});
   }
   if (table.rows.empty()) return "";
   return to_markdown(table) +
@@ -239,34 +239,34 @@ std::string held_out_losses(const json& held_out, int64_t step) {
 /// The answers to suites at the same step; empty where there are none.
 std::string suite_answers(const json& suites) {
   Table table{.title = "Suites", .header = {"suite", "figure", "value", "95 % interval", "items"}};
-  for (const auto& [suite, figures] : suites.items()) {
-    if (!figures.is_object()) continue;
-    for (const auto& [metric, figure] : figures.items()) {
-      const auto score = score_of(metric, figure);
+  for (const auto& [suite, metrics] : suites.items()) {
+    if (!metrics.is_object()) continue;
+    for (const auto& [metric, entry] : metrics.items()) {
+      const auto score = score_of(metric, entry);
       if (!score.is_defined()) continue;
-      table.rows.push_back({printable(suite), printable(metric_words(metric)), figure_cell(score.value, metric),
+      table.rows.push_back({printable(suite), printable(metric_words(metric)), score_cell(score.value, metric),
                             interval_words(score),
-                            figure.contains("count") ? thousands(static_cast<uint64_t>(score.count)) : ""});
+                            entry.contains("count") ? thousands(static_cast<uint64_t>(score.count)) : ""});
     }
   }
   return table.rows.empty() ? "" : to_markdown(table);
 }
 
-/// What the test part of a task says: its figures beside the floor, and whether the run learned anything.
+/// What the test part of a task says: its scores beside the floor, and whether the run learned anything.
 std::string test_part(const std::string& task, const TestResult& result) {
   Table table{.title = concat("Test part of ", printable(in_one_line(task))),
               .header = {"figure", "value", "95 % interval", result.floor_name, "n"}};
-  for (const auto& figure : result.figures)
-    table.rows.push_back({metric_words(figure.metric), figure_cell(figure.value, figure.metric), interval_words(figure),
-                          std::isfinite(floor_of(figure)) ? figure_cell(floor_of(figure), figure.metric) : "",
-                          thousands(static_cast<uint64_t>(figure.count))});
-  const auto& first = result.figures.front();
+  for (const auto& score : result.scores)
+    table.rows.push_back({metric_words(score.metric), score_cell(score.value, score.metric), interval_words(score),
+                          std::isfinite(floor_of(score)) ? score_cell(floor_of(score), score.metric) : "",
+                          thousands(static_cast<uint64_t>(score.count))});
+  const auto& first = result.scores.front();
   auto text =
       to_markdown(table) + concat("\nFigures are of this one run; how runs of other seeds differ is not in the ",
                                   "intervals.\nThe column ", result.floor_name,
                                   " is one answer for all items, the one that these items have most.\n");
   if (result.chosen)
-    text += concat("The step was chosen by ", first.metric, " ", figure_cell(*result.chosen, first.metric),
+    text += concat("The step was chosen by ", first.metric, " ", score_cell(*result.chosen, first.metric),
                    is_proportion(first.metric) ? " %" : "", " on the valid part.\n");
   if (!result.learned)
     text += concat("\n**It did not learn**: its ", first.metric,

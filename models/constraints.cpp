@@ -16,7 +16,7 @@ void check_sizes(const TransformerConfig& m, const LayerSharing& sharing, Constr
 /// What the relative positions of a model ask of the rest of it.
 void check_positions(const TransformerConfig& m, const PrefixAttention& prefix, Constraints& constraints) {
   const auto& relative = m.positions.relative;
-  const auto& facts = facts_of(relative);
+  const auto& facts = position_facts(relative);
   const auto name = named_in_config(m.positions);
   constraints.forbid(!computes(m.attention, relative), "model.", name, " needs attention of kind ",
                      attention_for(relative), ", it is ", kind_of(m.attention), "; choose that, or other positions");

@@ -45,8 +45,8 @@ double activations_of_blocks(int64_t layers, double block, double width, bool re
 }  // namespace
 
 int64_t TransformerConfig::max_input_length() const {
-  const bool sized =
-      positions.table != PositionTable::none || facts_of(positions.relative).bounds_length || bounds_length(attention);
+  const bool sized = positions.table != PositionTable::none || position_facts(positions.relative).bounds_length ||
+                     bounds_length(attention);
   const bool after_padding = positions_after_padding && !std::holds_alternative<Rotary>(positions.relative);
   return sized ? max_position_embeddings - (after_padding ? pad_token_id + 1 : 0) : unlimited_length;
 }

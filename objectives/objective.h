@@ -62,9 +62,9 @@ class Objective : public Layer {
   /// Changes the batch before the backbone runs; returns the losses of the network that did so. `key` is the random key
   /// of this pass.
   virtual std::vector<LossPart> rewrite(Batch&, uint64_t) { return {}; }
-  /// Rows of a batch for held-out losses: as many as asked for, or a fixed number where the draws of `rewrite` depend
-  /// on it.
-  virtual int64_t scored_batch_size(int64_t asked) const { return asked; }
+  /// Rows of a batch for held-out losses: as many as batch_size for, or a fixed number where the draws of `rewrite`
+  /// depend on it.
+  virtual int64_t scored_batch_size(int64_t batch_size) const { return batch_size; }
   /// The head's outputs at every position, under Hugging Face's names. Plain operators, traceable.
   virtual NetworkOutputs outputs(Backbone& backbone, const Tensor& hidden) = 0;
   /// The same for a batch, of which heads of tasks read more than its hidden states. `layers`: the states of all

@@ -7,7 +7,7 @@
 //   runs/NAME/log.txt             the printed log
 //   runs/NAME/ranks/3.log         that of another process than the first, where several train it
 //   runs/NAME/held_out.json       the last held-out losses, sequence by sequence
-//   runs/NAME/suites.json         the figures of its suites at its end, with sums over their clusters
+//   runs/NAME/suites.json         the scores of its suites at its end, with sums over their clusters
 //   runs/NAME/loss.svg            the loss curves
 //   runs/NAME/tokenizer/          the tokenizer
 //   runs/NAME/task/               the rows and items of the task of a fine-tuned run (tasks/rows/prepared_task.h)
@@ -87,7 +87,7 @@ struct TrainState : RunProgress {
   std::string optimizer{};       ///< optimizer.kind; empty: not recorded in the checkpoint
   int64_t row_rules = 1;         ///< version of the rules that made its rows (objectives/collator.h); 1: not recorded
   int64_t moments_reset_at = 0;  ///< step after which the moments began: 0, or the step at which the optimizer changed
-  TimeBreakdown ledger{};        ///< of the steps done; zeros: not recorded in the checkpoint
+  TimeBreakdown time_breakdown{};     ///< of the steps done; zeros: not recorded in the checkpoint
   std::string evaluation_protocol{};  ///< of the held-out evaluation that gave `best_loss`
   uint64_t metrics_bytes = 0;         ///< length of metrics.jsonl at this step; a resume cuts off the rest
   LogLine line{};                     ///< sums since the last line of the log
@@ -121,7 +121,7 @@ void describe(V& v, TrainState& s) {
   v.or_else("averages_from", s.moments_reset_at, 0);
   v.or_else("yardstick", s.evaluation_protocol, "");
   v.or_else("row_rules", s.row_rules, 1);
-  v.or_else("ledger", s.ledger, {});
+  v.or_else("ledger", s.time_breakdown, {});
   v.count("metrics_bytes", s.metrics_bytes);
   v.or_else("line", s.line, {});
 }

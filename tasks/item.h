@@ -50,7 +50,7 @@ inline TaskAnswer text_answer(const std::string& text) {
 struct TaskItem {
   std::string id{};                  ///< its own, else `PART:NUMBER`, counted from 0
   uint64_t line = 0;                 ///< of its file, where it begins
-  std::string group{};               ///< what figures are grouped by: the question of MultiRC, the article of SQuAD
+  std::string group{};               ///< what scores are grouped by: the question of MultiRC, the article of SQuAD
   std::string text{}, second{};      ///< spans: the question, the context; choice: the premise, the question or empty
   bool is_pair = false;              ///< it has a second text
   std::vector<std::string> words{};  ///< tagging

@@ -143,12 +143,12 @@ void split_off_valid(const TaskConfig& config, const TaskLabels& labels, TaskSpl
 }
 
 /// Notes labels whose items have all been moved to the valid split.
-void note_parted_labels(Task& task) {
-  const auto left = label_counts(task.train, task.labels), parted = label_counts(task.valid, task.labels);
+void note_labels_only_in_valid(Task& task) {
+  const auto left = label_counts(task.train, task.labels), in_valid = label_counts(task.valid, task.labels);
   uint64_t count = 0;
   std::string first;
   for (size_t id = 0; id < left.size(); ++id)
-    if (left[id] == 0 && parted[id] > 0 && count++ == 0) first = task.labels.names[id];
+    if (left[id] == 0 && in_valid[id] > 0 && count++ == 0) first = task.labels.names[id];
   if (count > 0)
     task.notes.push_back(concat("train: all items of ", counted(count, "label"), " are in the valid part, first '",
                                 shortened(first), "', so that nothing is learned of ", count == 1 ? "it" : "them",
@@ -167,7 +167,7 @@ void note_one_answer(Task& task) {
   if (!is_one || items.empty()) return;
   const auto answer = kind->has_words
                           ? task.labels.names[static_cast<size_t>(std::ranges::max_element(counts) - counts.begin())]
-                          : kind->text_of(items.front().gold, task.labels);
+                          : kind->spelled(items.front().gold, task.labels);
   task.notes.push_back(
       concat("valid: '", shortened(kind->shown(answer)), "' is right for all of its ", counted(items.size(), "item"),
              ", so that nothing is better on it than to predict that; give another with `data.valid`"));
@@ -241,7 +241,7 @@ Task open_task(const std::string& file, const TaskOptions& options) {
   if (has_train) task.train = read("train", data.train);
   if (lacks_train) read_test();
   const auto* of_labels = has_train ? &task.train : lacks_train ? &task.test : nullptr;
-  task.labels = order_labels(task.config, of_labels, pool, options.brought_labels);
+  task.labels = order_labels(task.config, of_labels, pool, options.label_order);
   if (!lacks_train) read_test();
   if (has_own_valid && !options.test_only) task.valid = read("valid", data.valid);
   for (auto* split : {&task.train, &task.valid, &task.test}) {
@@ -271,7 +271,7 @@ Task open_task(const std::string& file, const TaskOptions& options) {
     task.notes.push_back(
         concat("valid is a tenth of train, by a hash of each item: ", counted(task.valid.items.size(), "item"), " of ",
                thousands(task.valid.items.size() + task.train.items.size())));
-    if (task.config.kind->learns_labels) note_parted_labels(task);
+    if (task.config.kind->learns_labels) note_labels_only_in_valid(task);
   }
   note_one_answer(task);
   note_all_doubles(task, has_own_valid);

@@ -12,15 +12,15 @@ struct Task {
   std::string file{};  ///< of the config
   TaskLabels labels{};
   TaskSplit train{}, valid{}, test{};
-  bool is_chosen_on_test = false;    ///< `valid: test`: every figure is chosen on the items that it is of
+  bool is_chosen_on_test = false;    ///< `valid: test`: every score is chosen on the items that it is of
   bool has_unanswerable = false;     ///< spans: a question of one of its splits has no answer
-  std::vector<std::string> notes{};  ///< what a reader of its figures should know, a sentence each
+  std::vector<std::string> notes{};  ///< what a reader of its scores should know, a sentence each
 };
 
 struct TaskOptions {
-  std::vector<std::string> overrides{};       ///< of the config: `data.train=a.tsv`
-  std::vector<std::string> brought_labels{};  ///< names in the order of a run or a folder; empty: none are brought
-  bool skip_bad = false;                      ///< what is bad is left out, as `PartOptions` says
+  std::vector<std::string> overrides{};    ///< of the config: `data.train=a.tsv`
+  std::vector<std::string> label_order{};  ///< names in the order of a run or a folder; empty: none are brought
+  bool skip_bad = false;                   ///< what is bad is left out, as `PartOptions` says
   bool test_only = false;  ///< nothing is trained: the training split is read for its labels alone, if at all
   /// Nothing is trained: without a file of the training split, labels are those of the test split.
   bool may_lack_train = false;

@@ -53,7 +53,7 @@ void note_absent_labels(TaskSplit& split, const TaskLabels& labels) {
 
 /// The label of the first item where no other item has it, and the item may be a line of names; -1 otherwise.
 int64_t lone_first_label(const TaskSplit& split, const std::vector<uint64_t>& counts) {
-  if (!split.may_have_taken_header) return -1;
+  if (!split.first_line_may_be_header) return -1;
   int64_t first = -1, uses = 0;
   each_label(split.items.front(), [&](const int64_t& id) {
     first = id;
@@ -183,7 +183,7 @@ void number_golds(TaskSplit& split, const TaskConfig& config, const TaskLabels& 
       id = ids[static_cast<size_t>(number)];
       if (id == unknown_label && config.kind->has_words) item.gold.unknown.push_back(pool.text(number));
       if (id != unknown_label || split.unknown_labels[pool.text(number)]++ > 0) return;
-      const bool is_first = split.may_have_taken_header && &item == &split.items.front();
+      const bool is_first = split.first_line_may_be_header && &item == &split.items.front();
       if (split.name != "train") return;
       fail<DataError>(split.file, ":", item.line, ": label '", shortened(pool.text(number)), "' is none of `labels`, ",
                       label_list(labels.written), "; ",

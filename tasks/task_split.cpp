@@ -79,7 +79,7 @@ class ItemReader {
   void read(const std::vector<std::string>& files, TaskFormat format) {
     record_.open(files, format);
     while (record_.next()) {
-      split_.may_have_taken_header = record_.reader().may_have_taken_header();
+      split_.first_line_may_be_header = record_.reader().first_line_may_be_header();
       add_or_leave_out();
     }
     if (record_.reader().begins_with_numbers())

@@ -50,7 +50,7 @@ struct TaskSplit {
   std::map<std::string, uint64_t> unknown_labels{};
   std::vector<std::string> notes{};  ///< a sentence each
   /// The first line was taken for an item, and nothing says that it is one.
-  bool may_have_taken_header = false;
+  bool first_line_may_be_header = false;
 };
 
 struct SplitOptions {

@@ -11,7 +11,7 @@ void give_order(Training& training, Order order) {
   if (processes.size() == 1) return;
   training.waited.clear();
   const std::vector<double> own{static_cast<double>(order), training.progress.seconds, processes.seconds_waited()};
-  for (const auto& told : processes.exchange(own)) training.waited.push_back(told.back());
+  for (const auto& numbers : processes.exchange(own)) training.waited.push_back(numbers.back());
 }
 
 Order next_order(Training& training) {

@@ -80,7 +80,7 @@ OwnBatches next_batches(Training& training, Loader& loader) {
   const auto numbers = own_numbers(training);
   OwnBatches batches{.of_step = numbers.of_step};
   for (int64_t i = 0; i < numbers.own.size(); ++i) batches.micro_batches.push_back(loader.next());
-  training.ledger.data_wait += seconds_since(waiting);
+  training.time_breakdown.data_wait += seconds_since(waiting);
   return batches;
 }
 
@@ -208,7 +208,7 @@ PretrainReport report_of(const Training& training, const Callbacks& callbacks) {
                         .seconds = progress.seconds,
                         .tokens_per_second = static_cast<double>(progress.tokens) / std::max(progress.seconds, 1e-9),
                         .train_loss = training.last.result.loss,
-                        .ledger = full_ledger(training),
+                        .time_breakdown = full_ledger(training),
                         .stopped_by = training.stop_reason.empty() ? "budget" : training.stop_reason};
   for (const auto& callback : training.callbacks) callback->conclude(training, report);
   return report;

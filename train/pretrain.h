@@ -34,9 +34,9 @@ struct PretrainReport {
   int64_t best_step = 0;
   double unigram_loss = 0;      ///< held-out loss of predicting each token by its frequency in the training text
   double unigram_accuracy = 0;  ///< of always predicting the most frequent token
-  TimeBreakdown ledger{};
+  TimeBreakdown time_breakdown{};
   std::string stopped_by{};           ///< `budget`, `patience`
-  std::vector<SuiteResult> suites{};  ///< their last answers, with the figures of a task's test part
+  std::vector<SuiteResult> suites{};  ///< their last answers, with the scores of a task's test part
   /// What the run has learned of its task (train/tasks/task_test.h); null: it has none.
   nlohmann::json task{};
 };

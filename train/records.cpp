@@ -49,8 +49,8 @@ json last_losses(const std::string& run) {
 }
 
 /// Without their sum, which stands beside it.
-json parts_of(const TimeBreakdown& ledger) {
-  json parts = ledger;
+json parts_of(const TimeBreakdown& time_breakdown) {
+  json parts = time_breakdown;
   parts.erase("seconds");
   return parts;
 }
@@ -94,7 +94,7 @@ std::string summary_of(const Training& training, const PretrainReport& report, c
                {"unigram_accuracy", report.unigram_accuracy},
                {"stopped_by", report.stopped_by},
                {"peak_memory_bytes", peak_memory()},
-               {"ledger", parts_of(report.ledger)}};
+               {"ledger", parts_of(report.time_breakdown)}};
   if (!report.suites.empty()) summary["suites"] = to_json(report.suites);
   if (!report.task.is_null()) summary["task"] = report.task;
   return json_text(summary, 2) + "\n";

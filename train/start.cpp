@@ -150,7 +150,7 @@ Callbacks prepare(Training& training) {
   training.stepper = make_stepper(training);
   auto& log = training.add(std::make_unique<TrainingLog>());
   auto& held_out = training.add(std::make_unique<HeldOutEvaluation>(training, log, *checkpoints));
-  auto& asked = training.add(std::move(suites));
+  auto& suites_callback = training.add(std::move(suites));
   training.add(std::make_unique<BabylmRules>());
   const auto& milestones = training.add(std::make_unique<Milestones>(*checkpoints));
   auto& last = training.add(std::move(checkpoints));
@@ -158,7 +158,7 @@ Callbacks prepare(Training& training) {
   restore_origin(training, origin, last, rows_differ);
   check_disk(training, milestones.ahead(training));
   open_metrics(training, last.restored());
-  return {.log = log, .held_out = held_out, .suites = asked, .checkpoints = last};
+  return {.log = log, .held_out = held_out, .suites = suites_callback, .checkpoints = last};
 }
 
 }  // namespace cloze

@@ -37,14 +37,14 @@ LossPart loss_part(const LinePart& part) {
 
 StepFacts exchange_facts(Communicator& processes, const std::vector<BatchFacts>& own, bool is_interrupted) {
   const auto losses = own.empty() ? 0 : own.front().weights.size();
-  std::vector<double> told{is_interrupted ? 1.0 : 0.0, static_cast<double>(losses)};
+  std::vector<double> sent{is_interrupted ? 1.0 : 0.0, static_cast<double>(losses)};
   for (const auto& batch : own) {
-    told.insert(told.end(),
+    sent.insert(sent.end(),
                 {static_cast<double>(batch.tokens), static_cast<double>(batch.predicted_tokens), batch.flops});
-    told.insert(told.end(), batch.weights.begin(), batch.weights.end());
+    sent.insert(sent.end(), batch.weights.begin(), batch.weights.end());
   }
   StepFacts all;
-  for (const auto& numbers : processes.exchange(told)) {
+  for (const auto& numbers : processes.exchange(sent)) {
     all.is_interrupted = all.is_interrupted || numbers[0] != 0;
     const auto width = 3 + static_cast<int64_t>(numbers[1]);
     for (auto at = numbers.begin() + 2; at != numbers.end(); at += width)
@@ -59,10 +59,10 @@ StepFacts exchange_facts(Communicator& processes, const std::vector<BatchFacts>&
 std::vector<std::vector<LossPart>> exchange_losses(Communicator& processes,
                                                    const std::vector<std::vector<LossPart>>& own) {
   if (processes.size() == 1) return own;
-  std::vector<std::vector<LinePart>> told;
-  for (const auto& batch : own) std::ranges::transform(batch, std::back_inserter(told.emplace_back()), line_part);
+  std::vector<std::vector<LinePart>> sent;
+  for (const auto& batch : own) std::ranges::transform(batch, std::back_inserter(sent.emplace_back()), line_part);
   std::vector<std::vector<LossPart>> all;
-  for (const auto& found : exchange_json(processes, told))
+  for (const auto& found : exchange_json(processes, sent))
     for (const auto& batch : found.get<std::vector<std::vector<LinePart>>>())
       std::ranges::transform(batch, std::back_inserter(all.emplace_back()), loss_part);
   return all;

@@ -138,7 +138,7 @@ struct Stepper::Impl {
     return "the gradient norm";
   }
 
-  std::vector<BatchFacts> facts_of(const OwnBatches& given) const {
+  std::vector<BatchFacts> batch_facts(const OwnBatches& given) const {
     std::vector<BatchFacts> facts;
     for (const auto& micro_batch : given.micro_batches)
       for (const auto& batch : micro_batch) {
@@ -157,21 +157,21 @@ struct Stepper::Impl {
     return seconds_since(start);
   }
 
-  /// Forward and backward passes of one batch; the times go to `ledger`.
+  /// Forward and backward passes of one batch; the times go to `time_breakdown`.
   std::vector<LossPart> pass(const Batch& given, size_t micro, uint64_t key, const std::vector<double>& totals,
-                             TimeBreakdown& ledger) {
+                             TimeBreakdown& time_breakdown) {
     const auto start = Clock::now();
     auto batch = to_device(given, device);
     std::vector<Tensor> new_mems;
     if (layers > 0) batch.mems = mems_before(micro, batch);
     auto losses = network.losses(batch, key, layers > 0 ? &new_mems : nullptr);
     const auto total = weighted_loss(losses, totals);
-    ledger.forward += seconds_of_part(start);
+    time_breakdown.forward += seconds_of_part(start);
     const auto middle = Clock::now();
     if (total.defined() && total.requires_grad()) total.backward();
     drop_frozen_gradients();
     if (layers > 0) mems[micro] = std::move(new_mems);
-    ledger.backward += seconds_of_part(middle);
+    time_breakdown.backward += seconds_of_part(middle);
     for (auto& part : losses) part.sum = part.sum.detach();
     return losses;
   }
@@ -183,7 +183,7 @@ struct Stepper::Impl {
     int64_t step;
     std::vector<double> totals;
     bool may_stop;
-    TimeBreakdown& ledger;
+    TimeBreakdown& time_breakdown;
     std::vector<std::vector<LossPart>> losses{};  ///< of each batch
   };
 
@@ -196,7 +196,7 @@ struct Stepper::Impl {
         if (!passes.losses.empty() && interrupted && passes.may_stop) throw Interrupted("within a step");
         const auto number = static_cast<size_t>(micro);
         const auto key = pass_key(rng, passes.step, number + i * static_cast<size_t>(passes.given.of_step));
-        passes.losses.push_back(pass(batches[i], number, key, passes.totals, passes.ledger));
+        passes.losses.push_back(pass(batches[i], number, key, passes.totals, passes.time_breakdown));
       }
     }
   }
@@ -298,7 +298,7 @@ Stepper::Result Stepper::step(const OwnBatches& batches, int64_t number, double 
   in.network.train();
   const bool prepared = in.network.before_step(number, in.rng);
   if (prepared) in.flat.refresh_shadow();
-  const auto facts = exchange_facts(in.processes, in.facts_of(batches), interrupted);
+  const auto facts = exchange_facts(in.processes, in.batch_facts(batches), interrupted);
   const auto mems_before = in.mems;
   if (in.layers > 0) in.mems.resize(static_cast<size_t>(batches.of_step));
   Result result;
@@ -311,7 +311,7 @@ Stepper::Result Stepper::step(const OwnBatches& batches, int64_t number, double 
                         .step = number,
                         .totals = total_weights(facts),
                         .may_stop = is_alone && !prepared,
-                        .ledger = ledger};
+                        .time_breakdown = time_breakdown};
     in.shares.sum_gradients([&](int64_t part) { in.pass_part(passes, part); });
     to_host(passes.losses);
     for (auto& losses : exchange_losses(in.processes, passes.losses)) add(result.parts, std::move(losses));
@@ -329,7 +329,7 @@ Stepper::Result Stepper::step(const OwnBatches& batches, int64_t number, double 
   const auto start = Clock::now();
   in.sum_up(result);
   in.update(result, number, learning_rate);
-  ledger.optimizer += in.seconds_of_part(start);
+  time_breakdown.optimizer += in.seconds_of_part(start);
   return result;
 }
 

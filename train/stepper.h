@@ -75,11 +75,13 @@ class Stepper {
   int64_t parameters() const;
   /// The precision of matrix multiplications, `fp32` or `bf16`, with the reason if it is not the configured one.
   std::string precision_description() const;
-  /// From now on the ledger has the time of a GPU's work, for which each part of a step waits, not of its launches.
+  /// From now on the time_breakdown has the time of a GPU's work, for which each part of a step waits, not of its
+  /// launches.
   void wait_for_parts();
-  /// Gives back the memory of weights, gradients and moments: nothing but the ledger may be asked for after this.
+  /// Gives back the memory of weights, gradients and moments: nothing but the time_breakdown may be asked for after
+  /// this.
   void end();
-  TimeBreakdown ledger;  ///< the stepper fills forward, backward and optimizer
+  TimeBreakdown time_breakdown;  ///< the stepper fills forward, backward and optimizer
 
  private:
   friend class AveragedWeights;

@@ -41,9 +41,9 @@ StepSize step_size_of(const RunConfig& config, int64_t phase) {
 
 }  // namespace
 
-Training::Training(const RunConfig& given, const PretrainOptions& asked, const TrainingParts& made_of,
+Training::Training(const RunConfig& given, const PretrainOptions& pretrain_options, const TrainingParts& made_of,
                    Communicator& group, RunLock* held)
-    : options(asked),
+    : options(pretrain_options),
       parts(made_of),
       processes(group),
       machine(memory_for(given, group.size_here())),
@@ -106,8 +106,8 @@ bool is_within_budget(const Training& training) {
 double budget_share(const Training& training) { return used_share(training.config.train.budget, usage(training)); }
 
 TimeBreakdown full_ledger(const Training& training) {
-  TimeBreakdown all = training.ledger;
-  const auto& steps = training.stepper->ledger;
+  TimeBreakdown all = training.time_breakdown;
+  const auto& steps = training.stepper->time_breakdown;
   all.forward = steps.forward;
   all.backward = steps.backward;
   all.optimizer = steps.optimizer;

@@ -57,8 +57,8 @@ RunConfig resolved_config(RunConfig config, const TokenStore& store);
 /// own. Of several processes the first has the callbacks, and the others make its steps (train/follow.h).
 struct Training {
   /// held  of the run's folder; null: this is not the first process, and writes nothing
-  Training(const RunConfig& given, const PretrainOptions& asked, const TrainingParts& made_of, Communicator& group,
-           RunLock* held);
+  Training(const RunConfig& given, const PretrainOptions& pretrain_options, const TrainingParts& made_of,
+           Communicator& group, RunLock* held);
 
   /// Adds a callback to the end of the list.
   template <class C>
@@ -87,14 +87,14 @@ struct Training {
   std::unique_ptr<Stepper> stepper{};
   std::unique_ptr<Metrics> metrics{};
   RunProgress progress{};
-  StepDone last{};               ///< the last step of this process
-  TimeBreakdown ledger{};        ///< without the times that the stepper measures
-  double uncounted_seconds = 0;  ///< before a checkpoint that has no ledger
-  std::vector<double> waited{};  ///< seconds that each process has waited for others in steps, by rank; of one none
-  double between_steps = 0;      ///< seconds in which this process, not the first, has waited for what is next
-  std::string stop_reason{};     ///< why a callback ends the run before its budget; empty: it goes on
-  Guessing guessing;             ///< a loss far above it says that the run has diverged
-  bool has_diverged = false;     ///< that has been reported
+  StepDone last{};                 ///< the last step of this process
+  TimeBreakdown time_breakdown{};  ///< without the times that the stepper measures
+  double uncounted_seconds = 0;    ///< before a checkpoint that has no time_breakdown
+  std::vector<double> waited{};    ///< seconds that each process has waited for others in steps, by rank; of one none
+  double between_steps = 0;        ///< seconds in which this process, not the first, has waited for what is next
+  std::string stop_reason{};       ///< why a callback ends the run before its budget; empty: it goes on
+  Guessing guessing;               ///< a loss far above it says that the run has diverged
+  bool has_diverged = false;       ///< that has been reported
   std::vector<std::unique_ptr<Callback>> callbacks{};
 };
 

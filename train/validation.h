@@ -12,7 +12,7 @@ namespace cloze {
 struct PretrainReport;
 struct Training;
 
-/// Measures the network of a run, by which its best step is chosen: held-out losses, or the figures of a task. When it
+/// Measures the network of a run, by which its best step is chosen: held-out losses, or the scores of a task. When it
 /// measures, and what follows from that, is a matter of HeldOutEvaluation (train/callbacks/held_out.h).
 class Validation {
  public:

@@ -69,7 +69,7 @@ json json_of(const PretrainCommand& c, const PretrainReport& r) {
 
 /// Logs what a training took, and where its time went.
 void log_work(const PretrainReport& r) {
-  const auto& l = r.ledger;
+  const auto& l = r.time_breakdown;
   log_info("train", concat(thousands(static_cast<uint64_t>(r.steps)), r.steps == 1 ? " step, " : " steps, ",
                            thousands(static_cast<uint64_t>(r.tokens)), " tokens in ", duration(r.seconds), ", ",
                            thousands(static_cast<uint64_t>(r.tokens_per_second)), " tok/s; stopped by ", r.stopped_by));
@@ -460,9 +460,9 @@ int run(const BenchmarkCommand& c) {
 
 /// Throws ConfigError where CLOZE_ISA names what this processor does not have.
 void check_isa() {
-  const char* asked = std::getenv("CLOZE_ISA");
+  const char* isa = std::getenv("CLOZE_ISA");
   const auto used = best_isa();
-  require<ConfigError>(asked == nullptr || asked == used, "CLOZE_ISA=", asked ? asked : "",
+  require<ConfigError>(isa == nullptr || isa == used, "CLOZE_ISA=", isa ? isa : "",
                        ": is no instruction set of this processor; name one of portable, avx2, avx512, avx512_bf16 and "
                        "amx, up to ",
                        used, ", or unset it");

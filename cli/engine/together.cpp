@@ -150,9 +150,9 @@ class Rank {
 
   int lead(const TrainTogether& train) {
     const Trainer trainer{.train =
-                              [&](const PretrainCommand& asked) {
-                                group_->share(text_of(asked));
-                                return train_one(asked, train);
+                              [&](const PretrainCommand& command) {
+                                group_->share(serialised(command));
+                                return train_one(command, train);
                               },
                           .is_shared = true,
                           .goes_on = meeting_.restarts > 0};
@@ -169,7 +169,7 @@ class Rank {
     }
   }
 
-  static std::string text_of(const PretrainCommand& c) {
+  static std::string serialised(const PretrainCommand& c) {
     return json_text(json{{"config", to_yaml(c.config)},
                           {"run", c.run},
                           {"command_line", c.command_line},
@@ -189,13 +189,13 @@ class Rank {
     return c;
   }
 
-  int train_one(const PretrainCommand& asked, const TrainTogether& train) {
-    if (asked.config.train.device != "cpu") check_card(asked.config.train);
-    if (asked.config.train.deterministic)
+  int train_one(const PretrainCommand& command, const TrainTogether& train) {
+    if (command.config.train.device != "cpu") check_card(command.config.train);
+    if (command.config.train.deterministic)
       compare("processor", {{"instruction set", best_isa()}},
               "start all with CLOZE_ISA set to the lower one, or begin the run with train.deterministic=false");
-    set_run(asked.run);
-    auto parts = parts_of_run(asked.config);
+    set_run(command.run);
+    auto parts = parts_of_run(command.config);
     parts.before_steps = [this, before = parts.before_steps](Training& training) {
       begin_steps(training);
       before(training);
@@ -204,7 +204,7 @@ class Rank {
       add(training);
       training.add(std::make_unique<StepNote>(step_));
     };
-    return train(asked, parts, *group_);
+    return train(command, parts, *group_);
   }
 
   /// Throws ConfigError where this process has no card of its own, or of another kind than the first.
@@ -232,8 +232,8 @@ class Rank {
 
   void log_network(const Training& training) const {
     const auto& network = group_->network();
-    const auto asked = training.config.train.threads;
-    const auto threads = counted(static_cast<uint64_t>(asked > 0 ? asked : usable_cores()), "thread");
+    const auto set = training.config.train.threads;
+    const auto threads = counted(static_cast<uint64_t>(set > 0 ? set : usable_cores()), "thread");
     log_info("processes",
              concat(group_->size(), " by ", meeting_.launcher, ", this one is ", group_->name_of(group_->rank()),
                     ", with ", threads, network.empty() ? "" : ", over " + network));

@@ -12,9 +12,9 @@ namespace {
 std::string paragraph(const std::string& text, int64_t columns) { return wrapped("", in_one_line(text), columns, 2); }
 
 bool has_content(const ReportPart& part, Shown shown) {
-  const bool has_figure = shown == Shown::pages && !part.figure.empty();
+  const bool has_chart = shown == Shown::pages && !part.chart.empty();
   return part.shown <= shown &&
-         (has_figure || !part.tables.empty() || !part.sentences.empty() || !part.commands.empty());
+         (has_chart || !part.tables.empty() || !part.sentences.empty() || !part.commands.empty());
 }
 
 /// What `body` writes for each part that has something to show there.
@@ -27,7 +27,7 @@ std::string of_parts(const Report& report, Shown shown, const Body& body) {
 }
 
 std::string html_of(const ReportPart& part) {
-  auto html = part.figure;
+  auto html = part.chart;
   for (const auto& table : part.tables) html += table.picture + to_html(table, part.is_tall);
   std::string list, code;
   for (const auto& sentence : part.sentences) list += "<li>" + escaped_html(sentence) + "</li>\n";

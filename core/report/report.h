@@ -17,7 +17,7 @@ struct ReportPart {
   std::vector<Table> tables{};
   std::vector<std::string> sentences{};
   std::vector<std::string> commands{};
-  std::string figure{};  ///< of a page: HTML above the tables
+  std::string chart{};  ///< of a page: HTML above the tables
   Shown shown = Shown::everywhere;
   bool is_tall = false;  ///< its tables scroll on a page
 };

@@ -48,20 +48,20 @@ inline std::string metric_words(const std::string& metric) { return metric + (is
 inline double in_unit(double value, const std::string& metric) { return is_proportion(metric) ? 100 * value : value; }
 
 /// The same as a cell of a table; `none` for NaN.
-inline std::string figure_cell(double value, const std::string& metric) {
+inline std::string score_cell(double value, const std::string& metric) {
   return std::isnan(value) ? "none" : fixed(in_unit(value, metric), is_proportion(metric) ? 2 : 4);
 }
 
 /// `[25.00, 75.00]` in the unit of the metric; empty for a score without an interval.
 inline std::string interval_cell(const Score& score) {
   if (!score.interval) return "";
-  return concat("[", figure_cell(score.interval->low, score.metric), ", ",
-                figure_cell(score.interval->high, score.metric), "]");
+  return concat("[", score_cell(score.interval->low, score.metric), ", ",
+                score_cell(score.interval->high, score.metric), "]");
 }
 
 /// `66.71 [64.01, 69.40]`
 inline std::string value_cell(const Score& score) {
-  return concat(figure_cell(score.value, score.metric), score.interval ? " " : "", interval_cell(score));
+  return concat(score_cell(score.value, score.metric), score.interval ? " " : "", interval_cell(score));
 }
 
 }  // namespace cloze

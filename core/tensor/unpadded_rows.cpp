@@ -17,13 +17,13 @@ bool has_kernel(const Tensor& x) { return !x.is_cpu() && unpads_rows(x); }
 }  // namespace
 
 Tensor UnpaddedRows::unpad(const Tensor& padded) const {
-  if (has_kernel(padded)) return device::moved_rows(padded.flatten(0, 1), index, places).unsqueeze(0);
+  if (has_kernel(padded)) return device::moved_rows(padded.flatten(0, 1), index, inverse_index).unsqueeze(0);
   return padded.flatten(0, 1).index_select(0, index).unsqueeze(0);
 }
 
 Tensor UnpaddedRows::pad(const Tensor& unpadded) const {
   if (has_kernel(unpadded))
-    return device::moved_rows(unpadded.squeeze(0), places, index).view({rows, length, unpadded.size(2)});
+    return device::moved_rows(unpadded.squeeze(0), inverse_index, index).view({rows, length, unpadded.size(2)});
   return at::zeros({rows * length, unpadded.size(2)}, unpadded.options())
       .index_copy(0, index, unpadded.squeeze(0))
       .view({rows, length, unpadded.size(2)});
@@ -42,8 +42,8 @@ void require_real(const Tensor& indices, const Tensor& mask) {
 
 UnpaddedRows UnpaddedRows::to(at::Device device) const {
   auto moved = *this;
-  moved.places = at::full({rows * length}, int64_t{-1}).index_copy(0, index, at::arange(index.size(0)));
-  for (auto* tensor : {&moved.index, &moved.positions, &moved.ends, &moved.places, &moved.mask})
+  moved.inverse_index = at::full({rows * length}, int64_t{-1}).index_copy(0, index, at::arange(index.size(0)));
+  for (auto* tensor : {&moved.index, &moved.positions, &moved.ends, &moved.inverse_index, &moved.mask})
     *tensor = moved_to(*tensor, device);
   return moved;
 }

@@ -12,7 +12,7 @@ struct UnpaddedRows {
   Tensor positions{};           ///< int64 [N], of each token in its row
   Tensor mask{};                ///< bool [B, T], true = a real token
   Tensor ends{};                ///< `begins` as int32, for kernels of a GPU
-  Tensor places{};              ///< int64 [B T], of each place its token among the N, or -1: padding; on a device alone
+  Tensor inverse_index{};       ///< int64 [B T], of each place its token among the N, or -1: padding; on a device alone
   int64_t longest = 0;          ///< tokens of the longest row
 
   /// The same on a device.

@@ -198,7 +198,7 @@ ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::st
 }
 
 json made_from(const PrepareOptions& o, const std::string& given, const std::map<std::string, Spooled>& spooled) {
-  const auto files = [&](const std::vector<std::string>& inputs) { return facts_of(inputs, spooled); };
+  const auto files = [&](const std::vector<std::string>& inputs) { return file_facts(inputs, spooled); };
   json j{{"inputs", files(o.inputs)},
          {"format", name_of(o.format)},
          {"field", o.field.value_or(default_field)},

@@ -31,23 +31,23 @@ void warn_of_duplicates(const PrepareOptions& options, const Split& split, const
 }
 
 /// Warns if the held-out share is far from the requested one.
-void warn_of_fraction(double asked, const PrepareReport& report) {
+void warn_of_fraction(double wanted, const PrepareReport& report) {
   const double all = static_cast<double>(report.tokens + report.valid_tokens);
   const double fraction = static_cast<double>(report.valid_tokens) / all;
-  if (fraction <= 2 * asked && fraction >= asked / 2) return;
+  if (fraction <= 2 * wanted && fraction >= wanted / 2) return;
   char text[160];
   std::snprintf(
       text, sizeof text,
       "%.3g %% of the tokens are held out, %.3g %% were requested: the documents are too few, or too long, to "
       "come closer",
-      100 * fraction, 100 * asked);
+      100 * fraction, 100 * wanted);
   log_warning("data", text);
 }
 
 /// Warns of tokens that cover too little text each.
 void warn_of_rate(const PrepareOptions& options, const PrepareReport& report) {
   constexpr uint64_t few_tokens = 1000;  // too few for a rate
-  constexpr int64_t few_pieces = 256;    // asked for: such a vocabulary has little but characters
+  constexpr int64_t few_pieces = 256;    // wanted for: such a vocabulary has little but characters
   const bool is_trained = options.tokenizer.empty();
   const uint64_t tokens = report.tokens + (options.valid_inputs.empty() ? report.valid_tokens : 0);
   if (tokens <= few_tokens || 3 * tokens <= 2 * report.bytes) return;

@@ -218,7 +218,7 @@ std::string change_of(const json& was, const json& is) {
 
 }  // namespace
 
-json facts_of(const std::vector<std::string>& inputs, const std::map<std::string, Spooled>& spooled) {
+json file_facts(const std::vector<std::string>& inputs, const std::map<std::string, Spooled>& spooled) {
   json list = json::array();
   for (const auto& file : expand_inputs(inputs)) {
     if (const auto copy = spooled.find(file); copy != spooled.end()) {

@@ -53,7 +53,7 @@ Manifest read_manifest(const std::string& folder);
 bool is_token_store(const std::string& folder);
 
 /// Path and size of each input, with the modification time of a file or the hash of a copied stream.
-nlohmann::json facts_of(const std::vector<std::string>& inputs, const std::map<std::string, Spooled>& spooled);
+nlohmann::json file_facts(const std::vector<std::string>& inputs, const std::map<std::string, Spooled>& spooled);
 
 /// Hashes of the content of files, by their paths. Throws DataError for one that cannot be read, Interrupted.
 nlohmann::json contents_of(const std::vector<std::string>& files);

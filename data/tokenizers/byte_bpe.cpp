@@ -99,7 +99,7 @@ struct ByteBpe final : TokenizerModel {
       encode_token(pretoken, found);
       for (const auto id : found) {
         const size_t begin = at;
-        at += text_of(pieces[static_cast<size_t>(id)]).size();
+        at += decoded(pieces[static_cast<size_t>(id)]).size();
         tokens.push_back({id, begin - std::min(begin, added), at - std::min(at, added), word});
       }
       ++word;
@@ -109,7 +109,7 @@ struct ByteBpe final : TokenizerModel {
 
   std::string decode(std::span<const int64_t> list) const override {
     std::string text;
-    for (const auto id : list) text += text_of(pieces[static_cast<size_t>(id)]);
+    for (const auto id : list) text += decoded(pieces[static_cast<size_t>(id)]);
     return text;
   }
   std::string kind() const override { return "byte_bpe"; }
@@ -208,7 +208,7 @@ struct ByteBpe final : TokenizerModel {
   }
 
   /// The bytes of a token; a token with other symbols (a special token) is its spelling.
-  std::string text_of(const std::string& piece) const {
+  std::string decoded(const std::string& piece) const {
     std::string text;
     for (size_t at = 0; at < piece.size();) {
       const auto found = value_of.find(next_code_point(piece, at));

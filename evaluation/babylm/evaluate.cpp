@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "evaluation/suites/babylm.h"
-#include "evaluation/suites/ranking_figures.h"
+#include "evaluation/suites/ranking_scores.h"
 #include "inference/scoring/form_rules.h"
 
 namespace cloze {
@@ -65,16 +65,16 @@ std::vector<std::vector<float>> by_item(const BabylmTask& task, const std::vecto
   return candidates;
 }
 
-/// What a report says of a figure: a fraction, of wug the correlation; none for one that it lacks.
-std::optional<double> reported(const BabylmReport& report, BabylmFormat format, const Score& figure) {
+/// What a report says of a score: a fraction, of wug the correlation; none for one that it lacks.
+std::optional<double> reported(const BabylmReport& report, BabylmFormat format, const Score& score) {
   const bool correlated = format == BabylmFormat::wug;
-  if (figure.metric != (correlated ? "spearman" : "accuracy")) return {};
+  if (score.metric != (correlated ? "spearman" : "accuracy")) return {};
   const double scale = correlated ? 1 : 100;
-  if (figure.level == SuiteLevel::suite)
+  if (score.level == SuiteLevel::suite)
     return std::isnan(report.average) ? std::nullopt : std::optional(report.average / scale);
   for (const auto& section : report.sections)
-    for (const auto& [group, value] : section.figures)
-      if (group == figure.group) return value / scale;
+    for (const auto& [group, value] : section.scores)
+      if (group == score.group) return value / scale;
   return {};
 }
 
@@ -157,16 +157,16 @@ void check_fit(const LoadedRun& run, const Scorer& scorer, const BabylmTask& tas
   }
 }
 
-/// Marks the figures as those of a run that the published program cannot answer.
+/// Marks the scores as those of a run that the published program cannot answer.
 void mark_unofficial(SuiteResult& result) {
-  for (auto& figure : result.figures) figure.official = std::numeric_limits<double>::quiet_NaN();
+  for (auto& score : result.scores) score.official = std::numeric_limits<double>::quiet_NaN();
 }
 
 SuiteResult reading_times_result(const LoadedRun& run, const ReadingSuite& suite, std::optional<BabylmBackend> backend,
                                  const SuiteOptions& options, const std::vector<ResultsFolder>& zero_shots) {
   const auto of_words = surprisal_options(run, options);
   if (!backend) {
-    const auto fault = fault_of(run.config, suite, of_words);
+    const auto fault = reason_unsupported(run.config, suite, of_words);
     require<DataError>(fault.empty(), fault);
     auto result = run_suite(run, suite, of_words);
     result.suite = "reading";
@@ -229,7 +229,7 @@ SuiteResult babylm_result(const BabylmTask& task, std::span<const PassageScore> 
   auto ranked = rank_items(items, scores, by);
   for (size_t i = 0; i < sums.size(); ++i) ranked[i].sums = sums[i];
   SuiteResult result{
-      .suite = task.dataset.folder, .scored_by = "", .figures = ranking_figures(items, ranked), .items = {}};
+      .suite = task.dataset.folder, .scored_by = "", .scores = ranking_scores(items, ranked), .items = {}};
   for (size_t i = 0; i < items.size(); ++i) result.items.push_back(to_json(items[i], ranked[i]));
   result.shares = shares_of(items, ranked);
   if (sums.empty()) {
@@ -237,9 +237,9 @@ SuiteResult babylm_result(const BabylmTask& task, std::span<const PassageScore> 
     return result;
   }
   const auto report = babylm_report(task.dataset, task.items, sums);
-  for (auto& figure : result.figures) {
-    const auto own = figure.official.value_or(figure.value);  // without one they agree
-    figure.official = reported(report, task.dataset.format, figure).value_or(own);
+  for (auto& score : result.scores) {
+    const auto own = score.official.value_or(score.value);  // without one they agree
+    score.official = reported(report, task.dataset.format, score).value_or(own);
   }
   return result;
 }

@@ -26,7 +26,7 @@ struct BabylmData {
 /// The full evaluation of a folder, or the fast one. Throws DataError for damaged parts, and where none is there.
 BabylmData read_babylm_data(const std::string& folder, bool fast);
 
-/// The figures of one task: accuracies of the Scorer's scores, ties counted as a half, with the official ones of `sums`
+/// The scores of one task: accuracies of the Scorer's scores, ties counted as a half, with the official ones of `sums`
 /// [items][candidates] next to them, or without sums NaN. `scores` are those of all candidates, in the items' order.
 SuiteResult babylm_result(const BabylmTask& task, std::span<const PassageScore> scores,
                           const std::vector<std::vector<float>>& sums, Normalisation by);

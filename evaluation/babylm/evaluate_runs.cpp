@@ -51,8 +51,8 @@ std::optional<BabylmBackend> backend_of(const SuiteRequest& request, const Loade
 
 /// Why a run cannot be scored, by the backend of the request or in a form; empty if it can. Its weights are not read.
 /// Throws CheckpointError for a run without a tokenizer.
-std::string fault_of(const SuiteRequest& request, const std::string& name, const std::string& folder,
-                     const RunConfig& config) {
+std::string request_fault(const SuiteRequest& request, const std::string& name, const std::string& folder,
+                          const RunConfig& config) {
   if (!fs::exists(folder + "/tokenizer")) fail<CheckpointError>(name, ": ", no_tokenizer(folder));
   LoadedRun run;
   run.config = config;
@@ -85,7 +85,7 @@ void log_missing(const BabylmData& data) {
 /// masked models are the Scorer's in fp32, and these are not computed twice.
 void add_surprisals(CheckpointSurprisals& checkpoint, const LoadedRun& run, const AcquisitionSuite& suite,
                     std::optional<BabylmBackend> backend, const SuiteOptions& options) {
-  const auto fault = fault_of(run.config, suite, options);
+  const auto fault = reason_unsupported(run.config, suite, options);
   require<ConfigError>(fault.empty(), fault);
   std::vector<double> official;
   if (backend) official = babylm_acquisition_surprisals(run, suite, *backend, options.scoring);
@@ -132,7 +132,7 @@ std::optional<SuiteResult> acquisition_of(const std::string& run, const Acquisit
   result.scored_by = "ages at which surprisals of words fall" +
                      (backend ? concat(", the official number by backend ", name_of(*backend)) : std::string());
   if (!backend)
-    for (auto& figure : result.figures) figure.official = std::numeric_limits<double>::quiet_NaN();
+    for (auto& score : result.scores) score.official = std::numeric_limits<double>::quiet_NaN();
   return result;
 }
 
@@ -211,7 +211,7 @@ int evaluate_babylm(const RunSelection& selection, const SuiteRequest& given) {
   plan.is_composite = true;
   plan.nothing = "no task of BabyLM was answered; the warnings above say why";
   const auto fault = [&](const std::string& name, const std::string& folder, const RunConfig& config) {
-    return fault_of(request, name, folder, config);
+    return request_fault(request, name, folder, config);
   };
   const auto results = [&](const LoadedRun& run, const SuiteTarget& target, std::vector<std::string>& skipped) {
     return results_of(run, target, data, request, !selection.all_checkpoints, skipped);

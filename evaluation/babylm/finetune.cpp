@@ -22,7 +22,7 @@
 #include "run/run_files.h"
 #include "study/execution/process.h"
 #include "study/measures/task_value.h"
-#include "tasks/figures/figures.h"
+#include "tasks/scores/scores.h"
 #include "tasks/rows/prepared_task.h"
 
 namespace cloze {
@@ -83,7 +83,7 @@ BabylmTuning own_tuning(const BabylmGlueTask& task, int64_t seed) {
 
 /// What a finished run predicts for the published valid part.
 struct BabylmTuned {
-  BabylmFigures figures{};
+  BabylmScores scores{};
   std::vector<int64_t> labels{};
   double majority = 0;
 };
@@ -106,10 +106,10 @@ BabylmTuned read_tuned(const BabylmGlueTask& task, const std::string& run) {
                      " of the challenge; name another folder with --run");
   BabylmTuned tuned{.majority = majority_of(items, labels.size())};
   for (const auto& one : predictions) tuned.labels.push_back(one.answer.label);
-  const TaskFigures figures{.figures = values_of(kind, items, labels, predictions)};
+  const TaskScores scores{.scores = values_of(kind, items, labels, predictions)};
   const auto add = [&](const char* metric) {
-    const auto* figure = figure_of(figures, metric);
-    tuned.figures.emplace_back(metric, figure->is_defined() ? figure->value : 0);  // undefined is 0 there, too
+    const auto* score = score_of(scores, metric);
+    tuned.scores.emplace_back(metric, score->is_defined() ? score->value : 0);  // undefined is 0 there, too
   };
   add("accuracy");
   if (task.labels == 2) add("f1"), add("mcc");
@@ -136,7 +136,7 @@ class BabylmTuner {
     for (const auto& task : babylm_finetuned) finetuning.tasks.push_back(published(task));
     for (size_t t = 0; t < finetuning.tasks.size(); ++t)
       for (int64_t s = 0; s < request_.seeds; ++s)
-        finetuning.tasks[t].own.push_back(tuned(own_tuning(babylm_finetuned[t], published_seed + s)).figures);
+        finetuning.tasks[t].own.push_back(tuned(own_tuning(babylm_finetuned[t], published_seed + s)).scores);
     finetuning.notes = notes(finetuning);
     return finetuning;
   }
@@ -206,11 +206,11 @@ class BabylmTuner {
 
   BabylmFinetuned published(const BabylmGlueTask& task) const {
     const auto done = tuned(published_tuning(task, request_.padding));
-    write_finetuning(results_, task.name, done.figures, done.labels);
+    write_finetuning(results_, task.name, done.scores, done.labels);
     const auto other = [&](int64_t label) { return label != done.labels.front(); };
     return {.task = task.name,
             .majority = done.majority,
-            .published = done.figures,
+            .published = done.scores,
             .is_constant = std::none_of(done.labels.begin(), done.labels.end(), other)};
   }
 
@@ -223,7 +223,7 @@ class BabylmTuner {
     if (!fs::exists(run + "/summary.json")) train(tuning, run);
     const auto done = read_tuned(tuning.task, run);
     log_info("babylm",
-             concat(tuning.task.name, ", ", tuning.name, ": accuracy ", fixed(done.figures.front().second, 4)));
+             concat(tuning.task.name, ", ", tuning.name, ": accuracy ", fixed(done.scores.front().second, 4)));
     return done;
   }
 
@@ -268,23 +268,23 @@ class BabylmTuner {
   bool is_decoder_ = false;
 };
 
-double mean_accuracy(const std::vector<BabylmFigures>& seeds) {
-  const auto add = [](double sum, const BabylmFigures& one) { return sum + one.front().second; };
+double mean_accuracy(const std::vector<BabylmScores>& seeds) {
+  const auto add = [](double sum, const BabylmScores& one) { return sum + one.front().second; };
   return std::accumulate(seeds.begin(), seeds.end(), 0.0, add) / static_cast<double>(seeds.size());
 }
 
 std::string percent_cell(double fraction) { return fixed(100 * fraction, 2); }
 
 /// The accuracies of all seeds: `61.10, 59.80`.
-std::string of_each_seed(const std::vector<BabylmFigures>& seeds) {
+std::string of_each_seed(const std::vector<BabylmScores>& seeds) {
   std::vector<std::string> cells;
   for (const auto& one : seeds) cells.push_back(percent_cell(one.front().second));
   return listed(cells);
 }
 
-nlohmann::json json_of_figures(const BabylmFigures& figures) {
+nlohmann::json json_of_scores(const BabylmScores& scores) {
   auto found = nlohmann::json::object();
-  for (const auto& [metric, value] : figures) found[metric] = value;
+  for (const auto& [metric, value] : scores) found[metric] = value;
   return found;
 }
 
@@ -333,10 +333,10 @@ nlohmann::json to_json(const BabylmFinetuning& finetuning) {
   auto tasks = nlohmann::json::array();
   for (const auto& task : finetuning.tasks) {
     auto own = nlohmann::json::array();
-    for (const auto& seed : task.own) own.push_back(json_of_figures(seed));
+    for (const auto& seed : task.own) own.push_back(json_of_scores(seed));
     tasks.push_back({{"task", task.task},
                      {"majority", task.majority},
-                     {"published", json_of_figures(task.published)},
+                     {"published", json_of_scores(task.published)},
                      {"constant", task.is_constant},
                      {"own", own}});
   }

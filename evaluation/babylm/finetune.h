@@ -52,16 +52,16 @@ struct BabylmFinetuneRequest {
   std::vector<std::string> set{};            ///< overrides of all fine-tunings
 };
 
-/// Figures of the published valid part, in [0, 1]: accuracy, and of two labels f1 and mcc.
-using BabylmFigures = std::vector<std::pair<std::string, double>>;
+/// Scores of the published valid part, in [0, 1]: accuracy, and of two labels f1 and mcc.
+using BabylmScores = std::vector<std::pair<std::string, double>>;
 
 /// A fine-tuned task.
 struct BabylmFinetuned {
   std::string task;
-  double majority = 0;               ///< accuracy of the most frequent label
-  BabylmFigures published{};         ///< as the published program has them
-  bool is_constant = false;          ///< that predicts the same label everywhere
-  std::vector<BabylmFigures> own{};  ///< by our own rules, of each seed
+  double majority = 0;              ///< accuracy of the most frequent label
+  BabylmScores published{};         ///< as the published program has them
+  bool is_constant = false;         ///< that predicts the same label everywhere
+  std::vector<BabylmScores> own{};  ///< by our own rules, of each seed
 };
 
 struct BabylmFinetuning {

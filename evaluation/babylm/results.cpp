@@ -37,32 +37,32 @@ std::vector<BabylmSection> accuracies_of(const std::vector<BabylmItem>& items, c
     }
   std::vector<BabylmSection> sections;
   for (const auto& [kind, groups] : counts) {
-    auto& section = sections.emplace_back(BabylmSection{.name = kind, .figures = {}});
+    auto& section = sections.emplace_back(BabylmSection{.name = kind, .scores = {}});
     for (const auto& [group, count] : groups)
-      section.figures.emplace_back(group, 100.0 * static_cast<double>(count.right) / static_cast<double>(count.all));
+      section.scores.emplace_back(group, 100.0 * static_cast<double>(count.right) / static_cast<double>(count.all));
   }
   return sections;
 }
 
 template <class Keep>
-std::optional<double> mean_of(const std::vector<std::pair<std::string, double>>& figures, const Keep& keep) {
+std::optional<double> mean_of(const std::vector<std::pair<std::string, double>>& scores, const Keep& keep) {
   double sum = 0, count = 0;
-  for (const auto& [name, figure] : figures) {
+  for (const auto& [name, score] : scores) {
     if (!keep(name)) continue;
-    sum += figure;
+    sum += score;
     ++count;
   }
   return count > 0 ? std::optional(sum / count) : std::nullopt;
 }
 
-/// The mean over the splits of entity tracking, each the mean of its paradigms, which are added to the figures.
-double mean_of_splits(std::vector<std::pair<std::string, double>>& figures) {
-  const auto paradigms = figures;
+/// The mean over the splits of entity tracking, each the mean of its paradigms, which are added to the scores.
+double mean_of_splits(std::vector<std::pair<std::string, double>>& scores) {
+  const auto paradigms = scores;
   double sum = 0, count = 0;
   for (const std::string split : {"regular", "ambiref", "move_contents"}) {
     const auto mean = mean_of(paradigms, [&](const std::string& name) { return name.starts_with(split); });
     if (!mean) continue;
-    figures.emplace_back(split, *mean);
+    scores.emplace_back(split, *mean);
     sum += *mean;
     ++count;
   }
@@ -149,15 +149,15 @@ BabylmReport babylm_report(const BabylmDataset& dataset, const std::vector<Babyl
   report.predictions = predictions_of(dataset, items, report.choices, probabilities);
   if (is_wug(dataset)) {
     report.average = correlation_of(items, probabilities);
-    report.sections = {{.name = "UID", .figures = {{"avg", report.average}}}};
+    report.sections = {{.name = "UID", .scores = {{"avg", report.average}}}};
     return report;
   }
   report.sections = accuracies_of(items, report.choices);
   const auto uid = std::find_if(report.sections.begin(), report.sections.end(),
                                 [](const BabylmSection& section) { return section.name == "UID"; });
   report.average = dataset.format == BabylmFormat::entity_tracking
-                       ? mean_of_splits(uid->figures)
-                       : *mean_of(uid->figures, [](const std::string&) { return true; });
+                       ? mean_of_splits(uid->scores)
+                       : *mean_of(uid->scores, [](const std::string&) { return true; });
   return report;
 }
 
@@ -168,7 +168,7 @@ std::string report_text(const BabylmDataset& dataset, const BabylmReport& report
     auto name = section.name;
     for (auto& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     text += "### " + name + " " + metric + "\n";
-    for (const auto& [group, figure] : section.figures) text += group + ": " + two_decimals(figure) + "\n";
+    for (const auto& [group, score] : section.scores) text += group + ": " + two_decimals(score) + "\n";
     text += "\n";
   }
   return text + "### AVERAGE " + metric + "\n" + two_decimals(report.average) + "\n\n";
@@ -238,13 +238,13 @@ void write_reading(const ResultsFolder& zero_shot, const ReadingSuite& suite, co
 }
 
 void write_finetuning(const ResultsFolder& folder, const std::string& task,
-                      const std::vector<std::pair<std::string, double>>& figures, const std::vector<int64_t>& labels) {
+                      const std::vector<std::pair<std::string, double>>& scores, const std::vector<int64_t>& labels) {
   PythonJson::List lines;
   for (const auto label : labels)
     lines.emplace_back(PythonJson::Dict{{"id", task + "_" + std::to_string(lines.size())}, {"pred", label}});
   const PythonJson whole = PythonJson::Dict{{task, PythonJson::Dict{{"predictions", std::move(lines)}}}};
   std::string report;
-  for (const auto& [metric, value] : figures)
+  for (const auto& [metric, value] : scores)
     report += (report.empty() ? "" : "\n") + metric + ": " + python_repr(value);
   write(fs::path(folder.path) / task / "results.txt", report);
   write_predictions(fs::path(folder.path) / task / "predictions.json", python_json(whole), folder.weights);

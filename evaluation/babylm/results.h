@@ -24,10 +24,10 @@
 
 namespace cloze {
 
-/// Figures of one kind of group, in the order of their first items: percent, or of wug a correlation.
+/// Scores of one kind of group, in the order of their first items: percent, or of wug a correlation.
 struct BabylmSection {
   std::string name;  ///< `UID`, `field`, ...
-  std::vector<std::pair<std::string, double>> figures;
+  std::vector<std::pair<std::string, double>> scores;
 };
 
 struct BabylmReport {
@@ -70,10 +70,10 @@ void write_report(const ResultsFolder& zero_shot, const BabylmDataset& dataset, 
 /// Writes them with the two scores, in percent.
 void write_reading(const ResultsFolder& zero_shot, const ReadingSuite& suite, const ReadingSurprisals& surprisals);
 
-/// Writes the labels that are predicted for the items of a fine-tuned task, and its figures.
+/// Writes the labels that are predicted for the items of a fine-tuned task, and its scores.
 /// Source: strict/evaluation_pipeline/finetune/run.py.
 void write_finetuning(const ResultsFolder& folder, const std::string& task,
-                      const std::vector<std::pair<std::string, double>>& figures, const std::vector<int64_t>& labels);
+                      const std::vector<std::pair<std::string, double>>& scores, const std::vector<int64_t>& labels);
 
 void write_acquisition(const ResultsFolder& zero_shot, const std::string& model, const AcquisitionSuite& suite,
                        const std::vector<CheckpointSurprisals>& checkpoints);

@@ -271,7 +271,7 @@ std::optional<AcquisitionSuite> read_acquisition(const SuiteFiles& files) {
   return suite;
 }
 
-std::string fault_of(const RunConfig& config, const AcquisitionSuite&, const SuiteOptions& options) {
+std::string reason_unsupported(const RunConfig& config, const AcquisitionSuite&, const SuiteOptions& options) {
   const auto& form = options.scoring.form;
   if ((form ? form : usual_form(config)) == ScoringForm::detection)
     return "words are learned where their surprisal falls, and a discriminator of rtd gives none; evaluate a run of "
@@ -327,10 +327,10 @@ SuiteResult acquisition_result(const AcquisitionSuite& suite, const std::vector<
   if (!has_correlation)
     result.notes = {concat("a correlation needs ", fewest,
                            " words that children and the run both learn, and there are ", ages.words.size())};
-  result.figures = {{.metric = "pearson",
-                     .value = has_correlation ? ages.correlation() : std::numeric_limits<double>::quiet_NaN(),
-                     .official = official.correlation(),
-                     .count = static_cast<int64_t>(ages.words.size())}};
+  result.scores = {{.metric = "pearson",
+                    .value = has_correlation ? ages.correlation() : std::numeric_limits<double>::quiet_NaN(),
+                    .official = official.correlation(),
+                    .count = static_cast<int64_t>(ages.words.size())}};
   for (size_t w = 0; w < ages.words.size(); ++w)
     result.items.push_back(
         {{"word", ages.words[w]}, {"months", ages.child[w]}, {"words_of_training", std::pow(10, ages.model[w])}});
@@ -338,7 +338,7 @@ SuiteResult acquisition_result(const AcquisitionSuite& suite, const std::vector<
 }
 
 SuiteResult run_suite(const LoadedRun& run, const AcquisitionSuite& suite, const SuiteOptions& options) {
-  const auto fault = fault_of(run.config, suite, options);
+  const auto fault = reason_unsupported(run.config, suite, options);
   require<ConfigError>(fault.empty(), run.folder, ": ", fault);
   const auto surprisals = acquisition_surprisals(run, suite, options.scoring);
   SuiteResult result;
@@ -351,7 +351,7 @@ SuiteResult run_suite(const LoadedRun& run, const AcquisitionSuite& suite, const
           {{"word", word}, {"context_id", c}, {"context", contexts[c]}, {"surprisal", surprisals[at]}});
     }
   const auto count = static_cast<double>(surprisals.size());
-  result.figures = {{.metric = "surprisal", .value = sum / count, .count = static_cast<int64_t>(surprisals.size())}};
+  result.scores = {{.metric = "surprisal", .value = sum / count, .count = static_cast<int64_t>(surprisals.size())}};
   result.scored_by = Scorer(run, options.scoring).description();
   return result;
 }

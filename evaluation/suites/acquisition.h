@@ -76,7 +76,7 @@ struct AcquisitionSuite {
 std::optional<AcquisitionSuite> read_acquisition(const SuiteFiles& files);
 
 /// Why a run cannot answer it; empty if it can.
-std::string fault_of(const RunConfig& config, const AcquisitionSuite& suite, const SuiteOptions& options);
+std::string reason_unsupported(const RunConfig& config, const AcquisitionSuite& suite, const SuiteOptions& options);
 
 /// What a run at one checkpoint says of a suite.
 struct CheckpointSurprisals {

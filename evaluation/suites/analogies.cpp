@@ -9,7 +9,7 @@
 
 #include "core/spelling.h"
 #include "data/reading/text_lines.h"
-#include "evaluation/suites/embedding_figures.h"
+#include "evaluation/suites/embedding_scores.h"
 #include "evaluation/suites/json_lines.h"
 #include "evaluation/suites/statistics.h"
 
@@ -22,7 +22,7 @@ struct Counts {
   std::vector<double> right{}, all{};
 };
 
-Score figure_of(SuiteLevel level, const std::string& group, const Counts& counts) {
+Score score_of(SuiteLevel level, const std::string& group, const Counts& counts) {
   const auto mean = clustered_mean(counts.right, counts.all);
   const auto count = static_cast<int64_t>(std::accumulate(counts.all.begin(), counts.all.end(), 0.0));
   return {.level = level,
@@ -158,7 +158,7 @@ std::optional<AnalogySuite> read_analogies(const SuiteFiles& files) {
   return suite;
 }
 
-std::string fault_of(const RunConfig& config, const AnalogySuite&, const SuiteOptions& options) {
+std::string reason_unsupported(const RunConfig& config, const AnalogySuite&, const SuiteOptions& options) {
   return embedding_fault(config, embedding_options(options));
 }
 
@@ -207,10 +207,9 @@ SuiteResult run_suite(const LoadedRun& run, const AnalogySuite& suite, const Sui
     result.notes.push_back(concat(certain, " of ", result.items.size(),
                                   " questions have a single possible answer, since the other words of their file are "
                                   "their own, and every model gives it; leave them out, or add questions with others"));
-  result.figures = {figure_of(SuiteLevel::suite, "", counts.suite), isotropy_figure(embedded)};
-  for (const auto& [name, own] : counts.phenomena)
-    result.figures.push_back(figure_of(SuiteLevel::phenomenon, name, own));
-  for (const auto& [name, own] : counts.sections) result.figures.push_back(figure_of(SuiteLevel::paradigm, name, own));
+  result.scores = {score_of(SuiteLevel::suite, "", counts.suite), isotropy_score(embedded)};
+  for (const auto& [name, own] : counts.phenomena) result.scores.push_back(score_of(SuiteLevel::phenomenon, name, own));
+  for (const auto& [name, own] : counts.sections) result.scores.push_back(score_of(SuiteLevel::paradigm, name, own));
   return result;
 }
 

@@ -34,7 +34,7 @@ struct AnalogySuite {
 std::optional<AnalogySuite> read_analogies(const SuiteFiles& files);
 
 /// Why a run cannot answer it; empty if it can.
-std::string fault_of(const RunConfig& config, const AnalogySuite& suite, const SuiteOptions& options);
+std::string reason_unsupported(const RunConfig& config, const AnalogySuite& suite, const SuiteOptions& options);
 
 /// Throws DataError for a text that is longer than the model; computes nothing.
 void check_fit(const LoadedRun& run, const AnalogySuite& suite, const SuiteOptions& options);

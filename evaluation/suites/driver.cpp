@@ -177,7 +177,7 @@ struct SuiteProgress {
   SuiteOutput output;
   std::vector<CheckpointResults> results{};
   std::map<std::string, std::string>
-      misfits{};                     ///< by run, tokenizer and job, why its texts do not fit; empty: they do
+      text_errors{};                 ///< by run, tokenizer and job, why its texts do not fit; empty: they do
   std::set<std::string> warnings{};  ///< that were given
   bool has_failed = false;
 };
@@ -265,7 +265,7 @@ void check_texts(SuiteProgress& progress, const SuiteTarget& target, size_t job,
   const auto& check = progress.plan.jobs[job].check;
   if (!check) return;
   const auto fingerprint = run.has_tokenizer ? run.tokenizer.fingerprint() : "";
-  const auto [known, is_new] = progress.misfits.emplace(concat(target.run, "\n", fingerprint, "\n", job), "");
+  const auto [known, is_new] = progress.text_errors.emplace(concat(target.run, "\n", fingerprint, "\n", job), "");
   require<DataError>(known->second.empty(), known->second);
   if (!is_new) return;
   try {
@@ -455,12 +455,12 @@ void add_ages(const Suite& suite, const AcquisitionSuite& known, const Surprisal
   auto ages = acquisition_result(known, curves.checkpoints, curves.chance);
   ages.suite = suite.name;
   output.add(*last, ages);
-  for (auto& figure : ages.figures) {
-    figure.official.reset();  // the published program has surprisals of its own
-    result.notes.push_back(concat(figure.metric, " is that of the ages at which children and the run know ",
-                                  figure.count, " words, by their surprisals at ", count, " checkpoints",
-                                  figure.count < 3 ? ", of which a correlation needs 3" : ""));
-    result.figures.push_back(figure);
+  for (auto& score : ages.scores) {
+    score.official.reset();  // the published program has surprisals of its own
+    result.notes.push_back(concat(score.metric, " is that of the ages at which children and the run know ", score.count,
+                                  " words, by their surprisals at ", count, " checkpoints",
+                                  score.count < 3 ? ", of which a correlation needs 3" : ""));
+    result.scores.push_back(score);
   }
 }
 

@@ -206,7 +206,7 @@ class FactScorer {
   bool masked_;
 };
 
-/// A figure of all relations: the mean of theirs.
+/// A score of all relations: the mean of theirs.
 struct Metric {
   const char* name;
   double Found::* sum;
@@ -218,7 +218,7 @@ constexpr Metric whole_vocabulary[] = {
 constexpr Metric restricted[] = {{"restricted_p@1", &Found::restricted_p1, &Found::all, true},
                                  {"restricted_mrr", &Found::restricted_mrr, &Found::all, true}};
 
-Score figure_of(const Metric& metric, const ClusteredMean& mean, int64_t count, int64_t ties) {
+Score score_of(const Metric& metric, const ClusteredMean& mean, int64_t count, int64_t ties) {
   return {.metric = metric.name,
           .value = mean.value,
           .interval = fraction_interval(mean, count),
@@ -226,8 +226,8 @@ Score figure_of(const Metric& metric, const ClusteredMean& mean, int64_t count, 
           .ties = metric.has_ties ? ties : 0};
 }
 
-void add_figures(const Metric& metric, const std::vector<std::pair<std::string, Found>>& relations,
-                 std::vector<Score>& whole, std::vector<Score>& single) {
+void add_scores(const Metric& metric, const std::vector<std::pair<std::string, Found>>& relations,
+                std::vector<Score>& whole, std::vector<Score>& single) {
   std::vector<double> means, ones;
   int64_t count = 0, ties = 0;
   for (const auto& [name, found] : relations) {
@@ -237,12 +237,12 @@ void add_figures(const Metric& metric, const std::vector<std::pair<std::string, 
     ones.push_back(1);
     count += facts;
     ties += found.ties;
-    auto& figure = single.emplace_back(figure_of(metric, {.value = means.back()}, facts, found.ties));
-    figure.level = SuiteLevel::paradigm;
-    figure.group = name;
+    auto& score = single.emplace_back(score_of(metric, {.value = means.back()}, facts, found.ties));
+    score.level = SuiteLevel::paradigm;
+    score.group = name;
   }
   if (means.empty()) return;
-  whole.push_back(figure_of(metric, clustered_mean(means, ones), count, ties));
+  whole.push_back(score_of(metric, clustered_mean(means, ones), count, ties));
 }
 
 }  // namespace
@@ -277,7 +277,7 @@ std::optional<FactSuite> read_facts(const SuiteFiles& files) {
   return suite;
 }
 
-std::string fault_of(const RunConfig& config, const FactSuite&, const SuiteOptions& options) {
+std::string reason_unsupported(const RunConfig& config, const FactSuite&, const SuiteOptions& options) {
   return scoring_fault(config, options.scoring.form);
 }
 
@@ -302,9 +302,9 @@ SuiteResult run_suite(const LoadedRun& run, const FactSuite& suite, const SuiteO
   for (const auto& relation : suite.relations) relations.emplace_back(relation.name, scorer.score(relation, result));
   std::vector<Score> single;
   if (scorer.masked())
-    for (const auto& metric : whole_vocabulary) add_figures(metric, relations, result.figures, single);
-  for (const auto& metric : restricted) add_figures(metric, relations, result.figures, single);
-  result.figures.insert(result.figures.end(), single.begin(), single.end());
+    for (const auto& metric : whole_vocabulary) add_scores(metric, relations, result.scores, single);
+  for (const auto& metric : restricted) add_scores(metric, relations, result.scores, single);
+  result.scores.insert(result.scores.end(), single.begin(), single.end());
   int64_t certain = 0;
   for (const auto& relation : suite.relations)
     if (relation.objects.size() == 1) certain += static_cast<int64_t>(relation.facts.size());

@@ -6,7 +6,7 @@
 // of all objects, of one and of several tokens, among the objects of their relation, of which n that are best together
 // count 1 / n each. Masked models score the object alone, by the mean log-probability of its tokens, all of
 // which are masked together; models that read from left to right the whole sentence.
-// Source: of restricted figures Kassner et al. 2021 (arXiv 2102.00894), with the mean of log-probabilities of their
+// Source: of restricted scores Kassner et al. 2021 (arXiv 2102.00894), with the mean of log-probabilities of their
 // program (norakassner/mlama, mlama/evaluation_metrics_ranked.py). Differs: Petroni et al. (section 4.4) take other
 // valid objects of a subject and relation out of the candidates; here all of them stay, as in the programs of LAMA
 // (facebookresearch/LAMA, lama/evaluation_metrics.py) and mLAMA.
@@ -41,7 +41,7 @@ struct FactSuite {
 std::optional<FactSuite> read_facts(const SuiteFiles& files);
 
 /// Why a run cannot answer it; empty if it can.
-std::string fault_of(const RunConfig& config, const FactSuite& suite, const SuiteOptions& options);
+std::string reason_unsupported(const RunConfig& config, const FactSuite& suite, const SuiteOptions& options);
 
 /// Throws DataError for a text that is longer than the model; computes nothing.
 void check_fit(const LoadedRun& run, const FactSuite& suite, const SuiteOptions& options);

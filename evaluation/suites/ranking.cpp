@@ -12,7 +12,7 @@
 #include "core/log.h"
 #include "core/spelling.h"
 #include "evaluation/suites/babylm.h"
-#include "evaluation/suites/ranking_figures.h"
+#include "evaluation/suites/ranking_scores.h"
 #include "evaluation/suites/ranking_forms.h"
 
 namespace cloze {
@@ -233,7 +233,7 @@ void keep_named(RankingSuite& suite, const std::string& table) {
   std::erase_if(suite.items, [&](const RankingItem& item) { return !kept.contains(item.name); });
 }
 
-std::string fault_of(const RunConfig& config, const RankingSuite&, const SuiteOptions& options) {
+std::string reason_unsupported(const RunConfig& config, const RankingSuite&, const SuiteOptions& options) {
   return scoring_fault(config, options.scoring.form);
 }
 
@@ -261,9 +261,9 @@ SuiteResult run_suite(const LoadedRun& run, const RankingSuite& suite, const Sui
     before += static_cast<int64_t>(scores.size());
   }
   SuiteResult result{
-      .suite{}, .scored_by = scorer.description(), .figures = ranking_figures(suite.items, ranked), .items{}};
+      .suite{}, .scored_by = scorer.description(), .scores = ranking_scores(suite.items, ranked), .items{}};
   for (size_t i = 0; i < ranked.size(); ++i) result.items.push_back(to_json(suite.items[i], ranked[i]));
-  result.asked = fingerprint_of(suite.items);
+  result.items_hash = fingerprint_of(suite.items);
   result.shares = shares_of(suite.items, ranked);
   result.notes = notes_of(suite);
   if (const auto note = unknown.note(suite.items.size()); !note.empty()) result.notes.push_back(note);

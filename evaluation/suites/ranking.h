@@ -19,7 +19,7 @@ struct RankingItem {
   std::string name;                 ///< `PARADIGM/ID`, by the ID of its line or else its number in the paradigm, from 0
   std::string paradigm;             ///< narrowest group: `UID` of BLiMP, `Domain` of EWoK, the name of a file
   std::string phenomenon{};         ///< group of paradigms: `linguistics_term` of BLiMP; may be empty
-  std::string metric = "accuracy";  ///< the figure that it counts for
+  std::string metric = "accuracy";  ///< the score that it counts for
   std::vector<Passage> candidates{};   ///< two or more
   std::optional<size_t> answer = 0;    ///< none: people are divided evenly
   std::optional<double> preference{};  ///< of pairs: fraction of people who prefer the first
@@ -30,7 +30,7 @@ struct RankingSuite {
   std::vector<RankingItem> items{};
   std::string name{};                ///< that its declaration gives it; empty: that of its file
   std::string form{};                ///< of its lines, in words: `minimal pairs`
-  bool is_official = true;           ///< whether the program of BabyLM has such items, and so an official figure
+  bool is_official = true;           ///< whether the program of BabyLM has such items, and so an official score
   std::vector<std::string> notes{};  ///< on files that are left out
   std::map<std::string, std::string> equal_candidates{};  ///< FILE:LINE of items that have them, by name
 };
@@ -57,7 +57,7 @@ void keep_first(RankingSuite& suite, int64_t items);
 void keep_named(RankingSuite& suite, const std::string& table);
 
 /// Why a run cannot answer it; empty if it can.
-std::string fault_of(const RunConfig& config, const RankingSuite& suite, const SuiteOptions& options);
+std::string reason_unsupported(const RunConfig& config, const RankingSuite& suite, const SuiteOptions& options);
 
 /// Throws DataError for a text that is longer than the model; computes nothing.
 void check_fit(const LoadedRun& run, const RankingSuite& suite, const SuiteOptions& options);

@@ -30,7 +30,7 @@ struct RankingForm {
 
   bool is_declared() const { return signature == nullptr; }
   bool fits(const SuiteLine& line) const;  ///< whether a line has its signature
-  /// Whether the program of BabyLM ranks such lines, so that its rules give an official figure.
+  /// Whether the program of BabyLM ranks such lines, so that its rules give an official score.
   bool is_official() const { return answer == nullptr; }
   /// Whether files of such lines are splits of one set, not paradigms.
   bool has_splits() const { return answer != nullptr; }

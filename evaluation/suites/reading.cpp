@@ -102,7 +102,7 @@ WordRows masked_rows(const LoadedRun& run, const std::vector<WordInContext>& wor
 }
 
 /// The text of one token as transformers decodes it alone: WordPiece keeps the mark of a continuation.
-std::string text_of(const Tokenizer& tokenizer, int64_t id) {
+std::string decoded_token(const Tokenizer& tokenizer, int64_t id) {
   if (tokenizer.is_special(id) || tokenizer.kind() == "wordpiece") return tokenizer.piece(id);
   return tokenizer.decode(std::vector<int64_t>{id});
 }
@@ -154,7 +154,7 @@ WordRows official_rows(const LoadedRun& run, const std::vector<WordInContext>& w
     auto target = first_token(run, word);
     const auto ids = run.tokenizer.encode(word);
     for (size_t t = 0; t < ids.size(); ++t) {
-      const auto piece = text_of(run.tokenizer, ids[t]);
+      const auto piece = decoded_token(run.tokenizer, ids[t]);
       if (t > 0) target = first_token(run, piece);
       all.add(w, next_token_row(run, frame, backend, text, target));
       text += piece;
@@ -193,42 +193,42 @@ bool asks_of_scorer(const ScoringOptions& options) {
   return !options.cache.empty() || options.stride > 0 || options.precision != Precision::fp32;
 }
 
-/// One of the figures of a measure.
-using GainFigure = WordFigure (ReadingGain::*)() const;
+/// One of the scores of a measure.
+using GainScore = WordScore (ReadingGain::*)() const;
 
-WordFigure eye_tracking_of(const ReadingGains& gains, GainFigure figure) {
-  std::vector<WordFigure> all;
-  for (const auto& gain : gains.eye_tracking) all.push_back((gain.*figure)());
+WordScore eye_tracking_of(const ReadingGains& gains, GainScore score) {
+  std::vector<WordScore> all;
+  for (const auto& gain : gains.eye_tracking) all.push_back((gain.*score)());
   return mean_of(all);
 }
 
-std::vector<Score> figures_of(const ReadingGains& gains, const std::optional<ReadingGains>& official) {
-  std::vector<Score> figures;
-  const auto add = [&](SuiteLevel level, const std::string& group, int64_t count, const auto& figure_of) {
+std::vector<Score> reading_scores(const ReadingGains& gains, const std::optional<ReadingGains>& official) {
+  std::vector<Score> scores;
+  const auto add = [&](SuiteLevel level, const std::string& group, int64_t count, const auto& score_of) {
     for (const auto& [metric, kind] :
          {std::pair{"partial_r2", &ReadingGain::partial_r2}, {"delta_r2", &ReadingGain::delta_r2}}) {
-      const WordFigure word_figure = figure_of(gains, kind);
-      Score figure{.level = level,
-                   .group = group,
-                   .metric = metric,
-                   .value = word_figure.value,
-                   .interval = Bounds{word_figure.value - word_figure.reach(), word_figure.value + word_figure.reach()},
-                   .count = count};
-      if (official) figure.official = figure_of(*official, kind).value;
-      figures.push_back(figure);
+      const WordScore word_score = score_of(gains, kind);
+      Score score{.level = level,
+                  .group = group,
+                  .metric = metric,
+                  .value = word_score.value,
+                  .interval = Bounds{word_score.value - word_score.reach(), word_score.value + word_score.reach()},
+                  .count = count};
+      if (official) score.official = score_of(*official, kind).value;
+      scores.push_back(score);
     }
   };
-  const auto self_paced = [](const ReadingGains& g, GainFigure kind) { return (g.self_paced.*kind)(); };
+  const auto self_paced = [](const ReadingGains& g, GainScore kind) { return (g.self_paced.*kind)(); };
   const int64_t most = gains.eye_tracking[0].count;
-  add(SuiteLevel::suite, "", most, [&](const ReadingGains& g, GainFigure kind) {
-    return mean_of(std::vector<WordFigure>{eye_tracking_of(g, kind), self_paced(g, kind)});
+  add(SuiteLevel::suite, "", most, [&](const ReadingGains& g, GainScore kind) {
+    return mean_of(std::vector<WordScore>{eye_tracking_of(g, kind), self_paced(g, kind)});
   });
   add(SuiteLevel::phenomenon, "eye tracking", most, eye_tracking_of);
   add(SuiteLevel::phenomenon, "self-paced reading", gains.self_paced.count, self_paced);
   for (size_t m = 0; m < gains.eye_tracking.size(); ++m)
     add(SuiteLevel::paradigm, gains.eye_tracking[m].measure, gains.eye_tracking[m].count,
-        [m](const ReadingGains& g, GainFigure kind) { return (g.eye_tracking[m].*kind)(); });
-  return figures;
+        [m](const ReadingGains& g, GainScore kind) { return (g.eye_tracking[m].*kind)(); });
+  return scores;
 }
 
 /// A surprisal as JSON; null where it is missing.
@@ -244,7 +244,7 @@ std::optional<ReadingSuite> read_reading(const SuiteFiles& files) {
   return ReadingSuite{.times = reading_times_of(table)};
 }
 
-std::string fault_of(const RunConfig& config, const ReadingSuite&, const SuiteOptions& options) {
+std::string reason_unsupported(const RunConfig& config, const ReadingSuite&, const SuiteOptions& options) {
   if (predicts_before_masks(config, options.scoring)) return {};
   const auto& form = options.scoring.form;
   if ((form ? form : usual_form(config)) == ScoringForm::detection)
@@ -292,7 +292,7 @@ SuiteResult reading_result(const ReadingSuite& suite, const ReadingSurprisals& s
   std::optional<ReadingGains> official_gains;
   if (official) official_gains = reading_gains(suite.times, official->words, official->previous);
   SuiteResult result;
-  result.figures = figures_of(gains, official_gains);
+  result.scores = reading_scores(gains, official_gains);
   for (size_t i = 0; i < suite.times.words.size(); ++i) {
     nlohmann::json item{{"item", i},
                         {"context", suite.times.words[i].context},
@@ -306,7 +306,7 @@ SuiteResult reading_result(const ReadingSuite& suite, const ReadingSurprisals& s
 }
 
 SuiteResult run_suite(const LoadedRun& run, const ReadingSuite& suite, const SuiteOptions& options) {
-  const auto fault = fault_of(run.config, suite, options);
+  const auto fault = reason_unsupported(run.config, suite, options);
   require<ConfigError>(fault.empty(), run.folder, ": ", fault);
   std::optional<ReadingSurprisals> official;
   if (const auto backend = babylm_backend(run.config)) official = babylm_reading_surprisals(run, suite, *backend);

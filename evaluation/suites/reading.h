@@ -19,7 +19,7 @@ struct ReadingSuite {
 std::optional<ReadingSuite> read_reading(const SuiteFiles& files);
 
 /// Why a run cannot answer it; empty if it can.
-std::string fault_of(const RunConfig& config, const ReadingSuite& suite, const SuiteOptions& options);
+std::string reason_unsupported(const RunConfig& config, const ReadingSuite& suite, const SuiteOptions& options);
 
 /// Surprisals of words in nats.
 struct ReadingSurprisals {

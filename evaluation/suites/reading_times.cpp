@@ -122,35 +122,35 @@ ReadingTimes reading_times_of(const CsvTable& table) {
   return times;
 }
 
-double WordFigure::reach() const {
+double WordScore::reach() const {
   constexpr double of_normal = 1.959963984540054;  // 97.5 % quantile
   double squares = 0;
   for (const double one : influences) squares += one * one;
   return of_normal * std::sqrt(squares);
 }
 
-WordFigure mean_of(const std::vector<WordFigure>& figures) {
-  WordFigure mean{.influences = Column(figures.front().influences.size())};
-  const auto count = static_cast<double>(figures.size());
-  for (const auto& figure : figures) {
-    mean.value += figure.value / count;
-    for (size_t i = 0; i < mean.influences.size(); ++i) mean.influences[i] += figure.influences[i] / count;
+WordScore mean_of(const std::vector<WordScore>& scores) {
+  WordScore mean{.influences = Column(scores.front().influences.size())};
+  const auto count = static_cast<double>(scores.size());
+  for (const auto& score : scores) {
+    mean.value += score.value / count;
+    for (size_t i = 0; i < mean.influences.size(); ++i) mean.influences[i] += score.influences[i] / count;
   }
   return mean;
 }
 
-WordFigure ReadingGain::partial_r2() const {
-  WordFigure figure{.value = value(), .influences = log_influences};
+WordScore ReadingGain::partial_r2() const {
+  WordScore score{.value = value(), .influences = log_influences};
   for (size_t i = 0; i < log_influences.size(); ++i)
-    figure.influences[i] = (1 - figure.value) * (baseline_log_influences[i] - log_influences[i]);
-  return figure;
+    score.influences[i] = (1 - score.value) * (baseline_log_influences[i] - log_influences[i]);
+  return score;
 }
 
-WordFigure ReadingGain::delta_r2() const {
-  WordFigure figure{.value = r2 - baseline_r2, .influences = log_influences};
+WordScore ReadingGain::delta_r2() const {
+  WordScore score{.value = r2 - baseline_r2, .influences = log_influences};
   for (size_t i = 0; i < log_influences.size(); ++i)
-    figure.influences[i] = (1 - baseline_r2) * baseline_log_influences[i] - (1 - r2) * log_influences[i];
-  return figure;
+    score.influences[i] = (1 - baseline_r2) * baseline_log_influences[i] - (1 - r2) * log_influences[i];
+  return score;
 }
 
 double ReadingGains::eye_tracking_mean() const {

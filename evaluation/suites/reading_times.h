@@ -37,15 +37,15 @@ bool is_reading_table(const CsvTable& table);
 /// The words of a table. Throws DataError with the column or the line of what is missing.
 ReadingTimes reading_times_of(const CsvTable& table);
 
-/// A figure of the words of a suite, and what it moves by for each word that is counted once more.
-struct WordFigure {
+/// A score of the words of a suite, and what it moves by for each word that is counted once more.
+struct WordScore {
   double value = 0;
   std::vector<double> influences{};  ///< [N]
   /// Half of the width of the 95 % interval for words drawn anew, by the infinitesimal jackknife. Source: Efron 1982.
   double reach() const;
 };
-/// The mean of figures of the same words.
-WordFigure mean_of(const std::vector<WordFigure>& figures);
+/// The mean of scores of the same words.
+WordScore mean_of(const std::vector<WordScore>& scores);
 
 /// How much of one measure is explained without and with the surprisal of the word.
 struct ReadingGain {
@@ -55,9 +55,9 @@ struct ReadingGain {
   std::vector<double> baseline_log_influences{}, log_influences{};  ///< [N], on the logarithms of 1 - R2
   /// Increase of R2 as a fraction of what the baseline leaves unexplained: the partial R2 of surprisal.
   double value() const { return (r2 - baseline_r2) / (1 - baseline_r2); }
-  WordFigure partial_r2() const;
+  WordScore partial_r2() const;
   /// The increase of R2.
-  WordFigure delta_r2() const;
+  WordScore delta_r2() const;
 };
 
 /// The gains of all measures.

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "data/reading/text_lines.h"
-#include "evaluation/suites/embedding_figures.h"
+#include "evaluation/suites/embedding_scores.h"
 
 namespace cloze {
 
@@ -126,7 +126,7 @@ std::vector<std::string> texts_of(const std::vector<JudgedFile>& files) {
 }
 
 /// The correlation of one file; appends its pairs to `items`.
-Score judged_figure(const JudgedFile& file, const EmbeddedTexts& embedded, SuitePredictions& items) {
+Score judged_score(const JudgedFile& file, const EmbeddedTexts& embedded, SuitePredictions& items) {
   std::vector<std::pair<std::string, std::string>> pairs;
   std::vector<double> judgements;
   for (const auto& pair : file.pairs) {
@@ -140,10 +140,10 @@ Score judged_figure(const JudgedFile& file, const EmbeddedTexts& embedded, Suite
                      {"b", pairs[i].second},
                      {"judgement", judgements[i]},
                      {"cosine", cosines[i]}});
-  auto figure = correlation_figure(cosines, judgements);
-  figure.level = SuiteLevel::paradigm;
-  figure.group = file.name;
-  return figure;
+  auto score = correlation_score(cosines, judgements);
+  score.level = SuiteLevel::paradigm;
+  score.group = file.name;
+  return score;
 }
 
 /// Why a file has no correlation, as a sentence.
@@ -154,13 +154,13 @@ std::string constant_note(const JudgedFile& file) {
 }
 
 /// The mean of the correlations that there are; NaN where there are none.
-Score mean_figure(const std::vector<Score>& figures) {
+Score mean_score(const std::vector<Score>& scores) {
   Score mean{.metric = "spearman"};
   double sum = 0, files = 0;
-  for (const auto& figure : figures) {
-    if (!figure.is_defined()) continue;
-    sum += figure.value;
-    mean.count += figure.count;
+  for (const auto& score : scores) {
+    if (!score.is_defined()) continue;
+    sum += score.value;
+    mean.count += score.count;
     ++files;
   }
   mean.value = files > 0 ? sum / files : std::numeric_limits<double>::quiet_NaN();
@@ -194,7 +194,7 @@ std::optional<SimilaritySuite> read_sentence_similarity(const SuiteFiles& files)
   return suite;
 }
 
-std::string fault_of(const RunConfig& config, const SimilaritySuite&, const SuiteOptions& options) {
+std::string reason_unsupported(const RunConfig& config, const SimilaritySuite&, const SuiteOptions& options) {
   return embedding_fault(config, embedding_options(options));
 }
 
@@ -207,18 +207,18 @@ SuiteResult run_suite(const LoadedRun& run, const SimilaritySuite& suite, const 
   const auto embedded = embed_distinct(run, texts_of(files), options);
   SuiteResult result;
   result.scored_by = embedding_words(run.config, options);
-  std::vector<Score> figures;
+  std::vector<Score> scores;
   for (const auto& file : files) {
-    figures.push_back(judged_figure(file, embedded, result.items));
+    scores.push_back(judged_score(file, embedded, result.items));
     result.notes.insert(result.notes.end(), file.notes.begin(), file.notes.end());
-    if (std::isnan(figures.back().value))
+    if (std::isnan(scores.back().value))
       result.notes.push_back(constant_note(file) + (files.size() > 1 ? "; the mean is without it" : ""));
   }
-  auto whole = figures.size() > 1 ? mean_figure(figures) : figures.front();
+  auto whole = scores.size() > 1 ? mean_score(scores) : scores.front();
   whole.level = SuiteLevel::suite;
   whole.group.clear();
-  result.figures = {whole, isotropy_figure(embedded)};
-  if (figures.size() > 1) result.figures.insert(result.figures.end(), figures.begin(), figures.end());
+  result.scores = {whole, isotropy_score(embedded)};
+  if (scores.size() > 1) result.scores.insert(result.scores.end(), scores.begin(), scores.end());
   return result;
 }
 

@@ -44,7 +44,7 @@ std::optional<SimilaritySuite> read_word_similarity(const SuiteFiles& files);
 std::optional<SimilaritySuite> read_sentence_similarity(const SuiteFiles& files);
 
 /// Why a run cannot answer it; empty if it can.
-std::string fault_of(const RunConfig& config, const SimilaritySuite& suite, const SuiteOptions& options);
+std::string reason_unsupported(const RunConfig& config, const SimilaritySuite& suite, const SuiteOptions& options);
 
 /// Throws DataError for a text that is longer than the model; computes nothing.
 void check_fit(const LoadedRun& run, const SimilaritySuite& suite, const SuiteOptions& options);

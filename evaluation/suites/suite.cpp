@@ -194,12 +194,12 @@ std::vector<std::string> metrics_of(const AnalogySuite&) { return {"accuracy"}; 
 
 }  // namespace
 
-std::vector<std::string> figures_of(const Suite& suite) {
+std::vector<std::string> suite_metrics(const Suite& suite) {
   return std::visit([](const auto& items) { return metrics_of(items); }, suite.items);
 }
 
 std::string suite_fault(const RunConfig& config, const Suite& suite, const SuiteOptions& options) {
-  return std::visit([&](const auto& items) { return fault_of(config, items, options); }, suite.items);
+  return std::visit([&](const auto& items) { return reason_unsupported(config, items, options); }, suite.items);
 }
 
 void check_fit(const LoadedRun& run, const Suite& suite, const SuiteOptions& options) {

@@ -1,5 +1,5 @@
 #pragma once
-// Evaluation suites: files of questions to a pretrained model, the figures of its answers, and what these cost.
+// Evaluation suites: files of questions to a pretrained model, the scores of its answers, and what these cost.
 #include <functional>
 #include <optional>
 #include <span>
@@ -21,8 +21,8 @@
 namespace cloze {
 
 /// A suite, read and checked. Each kind has a header with its struct, `read_KIND(files)`, which returns none for files
-/// of another kind, `fault_of(config, suite, options)`, why a run cannot be evaluated on it, `check_fit(run, suite,
-/// options)` and `run_suite(run, suite, options)`.
+/// of another kind, `reason_unsupported(config, suite, options)`, why a run cannot be evaluated on it, `check_fit(run,
+/// suite, options)` and `run_suite(run, suite, options)`.
 using SuiteItems = std::variant<RankingSuite, FactSuite, ReadingSuite, AcquisitionSuite, SimilaritySuite, AnalogySuite>;
 struct Suite {
   std::string name;  ///< of its file or folder, without extensions
@@ -52,8 +52,8 @@ void require_new(const Suite& suite, std::span<const Suite> others, const std::s
 /// Whether a suite is answered by embeddings; others are by scores.
 bool is_of_embeddings(const Suite& suite);
 
-/// The metrics of the figures that a run gives for the whole suite while it trains.
-std::vector<std::string> figures_of(const Suite& suite);
+/// The metrics of the scores that a run gives for the whole suite while it trains.
+std::vector<std::string> suite_metrics(const Suite& suite);
 
 /// Why a run cannot answer a suite, as a sentence; empty if it can.
 std::string suite_fault(const RunConfig& config, const Suite& suite, const SuiteOptions& options);
@@ -62,7 +62,7 @@ std::string suite_fault(const RunConfig& config, const Suite& suite, const Suite
 /// relation's longest object.
 void check_fit(const LoadedRun& run, const Suite& suite, const SuiteOptions& options);
 
-/// The figures and predictions of a run. Throws ConfigError by suite_fault.
+/// The scores and predictions of a run. Throws ConfigError by suite_fault.
 SuiteResult run_suite(const LoadedRun& run, const Suite& suite, const SuiteOptions& options);
 
 /// What one evaluation of a whole suite costs.

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/stopwatch.h"
 #include "evaluation/suites/babylm.h"
-#include "evaluation/suites/embedding_figures.h"
+#include "evaluation/suites/embedding_scores.h"
 #include "inference/scoring/counted_flops.h"
 
 namespace cloze {

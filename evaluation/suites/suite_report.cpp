@@ -36,77 +36,77 @@ const char* name_of(SuiteLevel level) {
   return "paradigm";
 }
 
-/// A figure without its value: a row of a table.
-struct FigureKey {
+/// A score without its value: a row of a table.
+struct ScoreKey {
   std::string suite;
   SuiteLevel level;
   std::string group, metric;
-  bool operator==(const FigureKey&) const = default;
+  bool operator==(const ScoreKey&) const = default;
 };
 
-const Score* find(const CheckpointResults& answers, const FigureKey& key) {
+const Score* find(const CheckpointResults& answers, const ScoreKey& key) {
   for (const auto& result : answers.results)
-    for (const auto& one : result.figures)
-      if (FigureKey{result.suite, one.level, one.group, one.metric} == key) return &one;
+    for (const auto& one : result.scores)
+      if (ScoreKey{result.suite, one.level, one.group, one.metric} == key) return &one;
   return nullptr;
 }
 
 bool has_level(const SuiteResult& result, SuiteLevel level) {
-  return std::any_of(result.figures.begin(), result.figures.end(), [&](const auto& f) { return f.level == level; });
+  return std::any_of(result.scores.begin(), result.scores.end(), [&](const auto& f) { return f.level == level; });
 }
 
-/// Whether a figure repeats that of its suite: the only group of its level, or a mean of items like that of paradigms.
-bool repeats(const Score& figure, const SuiteResult& result) {
-  const auto alike = [&](const Score& other) { return other.level == figure.level && other.metric == figure.metric; };
-  if (figure.level != SuiteLevel::suite) return std::count_if(result.figures.begin(), result.figures.end(), alike) == 1;
-  return std::any_of(result.figures.begin(), result.figures.end(), [&](const Score& other) {
-    return other.level == figure.level && figure.metric == "micro_" + other.metric &&
-           std::abs(other.value - figure.value) < 1e-12;
+/// Whether a score repeats that of its suite: the only group of its level, or a mean of items like that of paradigms.
+bool repeats(const Score& score, const SuiteResult& result) {
+  const auto alike = [&](const Score& other) { return other.level == score.level && other.metric == score.metric; };
+  if (score.level != SuiteLevel::suite) return std::count_if(result.scores.begin(), result.scores.end(), alike) == 1;
+  return std::any_of(result.scores.begin(), result.scores.end(), [&](const Score& other) {
+    return other.level == score.level && score.metric == "micro_" + other.metric &&
+           std::abs(other.value - score.value) < 1e-12;
   });
 }
 
-bool is_shown(const Score& figure, const SuiteResult& result, SuiteDetail detail) {
-  if (repeats(figure, result)) return false;
+bool is_shown(const Score& score, const SuiteResult& result, SuiteDetail detail) {
+  if (repeats(score, result)) return false;
   switch (detail) {
     case SuiteDetail::suites:
-      return figure.level == SuiteLevel::suite;
+      return score.level == SuiteLevel::suite;
     case SuiteDetail::phenomena:
-      return figure.level != SuiteLevel::paradigm || !has_level(result, SuiteLevel::phenomenon);
+      return score.level != SuiteLevel::paradigm || !has_level(result, SuiteLevel::phenomenon);
     case SuiteDetail::paradigms:
       break;
   }
   return true;
 }
 
-/// The rows of all runs, in the order of suites and of their figures.
-std::vector<FigureKey> keys_of(std::span<const CheckpointResults> answers, SuiteDetail detail) {
+/// The rows of all runs, in the order of suites and of their scores.
+std::vector<ScoreKey> keys_of(std::span<const CheckpointResults> answers, SuiteDetail detail) {
   std::vector<std::string> suites;
   for (const auto& one : answers)
     for (const auto& result : one.results)
       if (!contains(suites, result.suite)) suites.push_back(result.suite);
-  std::vector<FigureKey> keys;
+  std::vector<ScoreKey> keys;
   for (const auto& suite : suites)
     for (const auto& one : answers)
       for (const auto& result : one.results)
-        for (const auto& figure : result.figures) {
-          const FigureKey key{suite, figure.level, figure.group, figure.metric};
-          if (result.suite == suite && is_shown(figure, result, detail) && !contains(keys, key)) keys.push_back(key);
+        for (const auto& score : result.scores) {
+          const ScoreKey key{suite, score.level, score.group, score.metric};
+          if (result.suite == suite && is_shown(score, result, detail) && !contains(keys, key)) keys.push_back(key);
         }
   return keys;
 }
 
 /// The official number; a dash where the published program has none.
-std::string official_cell(const Score& figure) {
-  return std::isnan(*figure.official) ? "-" : figure_cell(*figure.official, figure.metric);
+std::string official_cell(const Score& score) {
+  return std::isnan(*score.official) ? "-" : score_cell(*score.official, score.metric);
 }
 
 /// A group with its suite, indented below it.
-std::string group_words(const FigureKey& key) { return key.level == SuiteLevel::suite ? key.suite : "  " + key.group; }
+std::string group_words(const ScoreKey& key) { return key.level == SuiteLevel::suite ? key.suite : "  " + key.group; }
 
-std::vector<std::string> single_run_cells(const Score& figure) {
-  return {figure_cell(figure.value, figure.metric), interval_cell(figure), figure.official ? official_cell(figure) : "",
-          figure.ties > 0 ? thousands(static_cast<uint64_t>(figure.ties)) : "",
-          thousands(static_cast<uint64_t>(figure.count))};
+std::vector<std::string> single_run_cells(const Score& score) {
+  return {score_cell(score.value, score.metric), interval_cell(score), score.official ? official_cell(score) : "",
+          score.ties > 0 ? thousands(static_cast<uint64_t>(score.ties)) : "",
+          thousands(static_cast<uint64_t>(score.count))};
 }
 
 /// Columns as rows, and rows as columns.
@@ -129,17 +129,17 @@ std::vector<std::string> parts_of(const std::string& path) {
 }
 
 /// The official number in brackets; empty where it does not differ in print.
-std::string in_brackets(const Score& figure) {
-  if (!figure.official) return "";
-  const auto official = official_cell(figure);
-  return official == figure_cell(figure.value, figure.metric) ? "" : " (" + official + ")";
+std::string in_brackets(const Score& score) {
+  if (!score.official) return "";
+  const auto official = official_cell(score);
+  return official == score_cell(score.value, score.metric) ? "" : " (" + official + ")";
 }
 
 /// `intervals`: the interval follows the value.
-std::string several_runs_cell(const Score* figure, bool intervals) {
-  if (figure == nullptr) return "-";
-  const auto interval = intervals ? interval_cell(*figure) : "";
-  return figure_cell(figure->value, figure->metric) + in_brackets(*figure) + (interval.empty() ? "" : " ") + interval;
+std::string several_runs_cell(const Score* score, bool intervals) {
+  if (score == nullptr) return "-";
+  const auto interval = intervals ? interval_cell(*score) : "";
+  return score_cell(score->value, score->metric) + in_brackets(*score) + (interval.empty() ? "" : " ") + interval;
 }
 
 Table table_of_run(const CheckpointResults& answers, SuiteDetail detail) {
@@ -161,9 +161,9 @@ Table table_of_several(std::span<const CheckpointResults> answers, SuiteDetail d
   for (const auto& key : keys_of(answers, detail)) {
     auto& row = table.rows.emplace_back(std::vector{group_words(key), metric_words(key.metric)});
     for (const auto& one : answers) {
-      const auto* figure = find(one, key);
-      row.push_back(several_runs_cell(figure, intervals));
-      has_interval = has_interval || (intervals && figure != nullptr && figure->interval);
+      const auto* score = find(one, key);
+      row.push_back(several_runs_cell(score, intervals));
+      has_interval = has_interval || (intervals && score != nullptr && score->interval);
     }
   }
   if (has_interval) table.title += ", with 95 % intervals";
@@ -265,7 +265,7 @@ Table table_of_checkpoints(std::span<const CheckpointResults> answers, SuiteDeta
 std::string note_of_brackets(std::span<const CheckpointResults> answers, SuiteDetail detail) {
   for (const auto& key : keys_of(answers, detail))
     for (const auto& one : answers)
-      if (const auto* figure = find(one, key); figure != nullptr && !in_brackets(*figure).empty())
+      if (const auto* score = find(one, key); score != nullptr && !in_brackets(*score).empty())
         return "a number in round brackets is the official one, by the rules of the suite's published program, where "
                "it differs";
   return "";
@@ -289,21 +289,21 @@ std::vector<std::string> notes_of(std::span<const CheckpointResults> answers) {
   return notes;
 }
 
-json to_json(const Score& figure) {
-  auto found = score_json(figure);
-  found.update({{"level", name_of(figure.level)}, {"metric", figure.metric}});
-  if (!figure.group.empty()) found["group"] = figure.group;
-  if (figure.official) found["official"] = *figure.official;
+json to_json(const Score& score) {
+  auto found = score_json(score);
+  found.update({{"level", name_of(score.level)}, {"metric", score.metric}});
+  if (!score.group.empty()) found["group"] = score.group;
+  if (score.official) found["official"] = *score.official;
   return found;
 }
 
 json to_json(const CheckpointResults& answers) {
   json suites = json::array();
   for (const auto& result : answers.results) {
-    json figures = json::array();
-    for (const auto& figure : result.figures) figures.push_back(to_json(figure));
+    json scores = json::array();
+    for (const auto& score : result.scores) scores.push_back(to_json(score));
     suites.push_back(
-        {{"suite", result.suite}, {"scored_by", result.scored_by}, {"figures", figures}, {"notes", result.notes}});
+        {{"suite", result.suite}, {"scored_by", result.scored_by}, {"figures", scores}, {"notes", result.notes}});
   }
   json found{{"run", answers.run},
              {"checkpoint", answers.checkpoint},
@@ -318,8 +318,8 @@ std::string results_lines(std::span<const CheckpointResults> answers) {
   std::string lines;
   for (const auto& one : answers)
     for (const auto& result : one.results)
-      for (const auto& figure : result.figures) {
-        auto line = to_json(figure);
+      for (const auto& score : result.scores) {
+        auto line = to_json(score);
         line["run"] = one.run;
         line["checkpoint"] = one.checkpoint;
         line["step"] = one.step;
@@ -404,22 +404,22 @@ void add_difference(const std::vector<ItemPair>& pairs, bool is_of_clusters, Sui
   compared.interval = Bounds{std::max(-1.0, widest.low), std::min(1.0, widest.high)};
 }
 
-const Score* share_figure(const SuiteResult& result) {
-  const auto is_proportion = [&](const Score& figure) {
-    return figure.level == SuiteLevel::suite && figure.metric == result.shares.front().metric;
+const Score* proportion_score(const SuiteResult& result) {
+  const auto is_proportion = [&](const Score& score) {
+    return score.level == SuiteLevel::suite && score.metric == result.shares.front().metric;
   };
-  const auto at = std::ranges::find_if(result.figures, is_proportion);
-  return at == result.figures.end() ? nullptr : &*at;
+  const auto at = std::ranges::find_if(result.scores, is_proportion);
+  return at == result.scores.end() ? nullptr : &*at;
 }
 
 std::optional<SuiteComparison> compare_results(const SuiteResult& first, const SuiteResult& second) {
   if (first.shares.empty() || second.shares.empty()) return std::nullopt;
   const auto &share = first.shares.front(), &other_share = second.shares.front();
   if (share.metric != other_share.metric) return std::nullopt;
-  const auto *figure = share_figure(first), *other = share_figure(second);
+  const auto *score = proportion_score(first), *other = proportion_score(second);
   const auto pairs = pairs_of(share, other_share);
-  if (figure == nullptr || other == nullptr || pairs.empty()) return std::nullopt;
-  SuiteComparison compared{.suite = first.suite, .metric = figure->metric, .first = *figure, .second = *other};
+  if (score == nullptr || other == nullptr || pairs.empty()) return std::nullopt;
+  SuiteComparison compared{.suite = first.suite, .metric = score->metric, .first = *score, .second = *other};
   compared.items = static_cast<int64_t>(pairs.size());
   add_difference(pairs, share.is_of_clusters, compared);
   for (const auto& pair : pairs) {
@@ -432,9 +432,9 @@ std::optional<SuiteComparison> compare_results(const SuiteResult& first, const S
 
 std::string points(double difference) { return fixed(100 * difference, 2, /*sign=*/true); }
 
-json value_json(const Score& figure) {
-  json value{{"value", figure.value}, {"low", nullptr}, {"high", nullptr}};
-  if (figure.interval) value.update({{"low", figure.interval->low}, {"high", figure.interval->high}});
+json value_json(const Score& score) {
+  json value{{"value", score.value}, {"low", nullptr}, {"high", nullptr}};
+  if (score.interval) value.update({{"low", score.interval->low}, {"high", score.interval->high}});
   return value;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The figures of runs on suites, as tables and as JSON.
+// The scores of runs on suites, as tables and as JSON.
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json_fwd.hpp>
@@ -27,19 +27,19 @@ struct CheckpointResults {
 
 /// How narrow the groups of a table are.
 enum class SuiteDetail {
-  suites,     ///< the figures of whole suites
+  suites,     ///< the scores of whole suites
   phenomena,  ///< and of phenomena, or of paradigms where a suite has no phenomena
   paradigms   ///< all
 };
 
-/// One row for each figure. A single run has columns for its interval, the official figure, ties and items, where there
-/// are any; several have a column each, with an official figure that differs in brackets, and intervals where the table
+/// One row for each score. A single run has columns for its interval, the official score, ties and items, where there
+/// are any; several have a column each, with an official score that differs in brackets, and intervals where the table
 /// is no wider than `columns` with them.
 Table table_of_runs(std::span<const CheckpointResults> answers, SuiteDetail detail,
                     size_t columns = std::numeric_limits<size_t>::max());
 
-/// One row for each checkpoint, with its words and its revisions where they are known, and a column for each figure;
-/// where that is wider than a terminal of 80 columns, and the other way round is narrower, a row for each figure and a
+/// One row for each checkpoint, with its words and its revisions where they are known, and a column for each score;
+/// where that is wider than a terminal of 80 columns, and the other way round is narrower, a row for each score and a
 /// column for each checkpoint. Intervals stand where the table is no wider than `columns` with them.
 Table table_of_checkpoints(std::span<const CheckpointResults> answers, SuiteDetail detail,
                            size_t columns = std::numeric_limits<size_t>::max());
@@ -50,16 +50,16 @@ std::vector<std::string> short_names(std::span<const CheckpointResults> answers)
 /// What the numbers in brackets are in a table of several runs or of checkpoints; empty if it has none.
 std::string note_of_brackets(std::span<const CheckpointResults> answers, SuiteDetail detail);
 
-/// How each suite was scored, what a reader must know of its figures, and which a run cannot answer: a sentence each.
+/// How each suite was scored, what a reader must know of its scores, and which a run cannot answer: a sentence each.
 std::vector<std::string> notes_of(std::span<const CheckpointResults> answers);
 
-/// {"level", "group", "metric", "value", "low", "high", "official", "count", "ties"}, without those that a figure
+/// {"level", "group", "metric", "value", "low", "high", "official", "count", "ties"}, without those that a score
 /// lacks.
-nlohmann::json to_json(const Score& figure);
+nlohmann::json to_json(const Score& score);
 /// {"run", "checkpoint", "step", "words", "revisions", "suites": [{"suite", "scored_by", "figures", "notes"}],
 /// "unanswered"}, without words and revisions that are not known. A value that is none is null.
 nlohmann::json to_json(const CheckpointResults& answers);
-/// One line for each figure, with its run, checkpoint and suite: the content of results.jsonl.
+/// One line for each score, with its run, checkpoint and suite: the content of results.jsonl.
 std::string results_lines(std::span<const CheckpointResults> answers);
 /// One line for each item of a result, with its run and suite: a part of predictions.jsonl.
 std::string prediction_lines(const CheckpointResults& answers, const SuiteResult& result);

@@ -1,5 +1,5 @@
 #pragma once
-// What every suite answers: figures, by group, and a prediction for each item.
+// What every suite answers: scores, by group, and a prediction for each item.
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -48,10 +48,10 @@ struct ShareItems {
 struct SuiteResult {
   std::string suite;
   std::string scored_by;             ///< Scorer::description, or the layer and pooling of embeddings
-  std::vector<Score> figures;        ///< the first is the one that stands for the suite
+  std::vector<Score> scores;         ///< the first is the one that stands for the suite
   SuitePredictions items;            ///< one for each
-  std::string asked{};               ///< XXH3 of the items; empty: not known
-  std::vector<std::string> notes{};  ///< what a reader of the figures must know, a sentence each
+  std::string items_hash{};          ///< XXH3 of the items; empty: not known
+  std::vector<std::string> notes{};  ///< what a reader of the scores must know, a sentence each
   std::vector<ShareItems> shares{};  ///< of right items, by metric; the first is compared between two runs
 };
 

@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "tasks/figures/floors.h"
-#include "tasks/figures/item_clusters.h"
+#include "tasks/scores/floors.h"
+#include "tasks/scores/item_clusters.h"
 #include "tasks/kinds/spans/span_answer.h"
-#include "tasks/figures/task_metric.h"
-#include "tasks/figures/temperature.h"
+#include "tasks/scores/task_metric.h"
+#include "tasks/scores/temperature.h"
 
 namespace cloze {
 
@@ -101,8 +101,8 @@ std::vector<TaskPrediction> plain_predictions(const std::vector<ItemPrediction>&
   return plain;
 }
 
-TaskFigures figures_of_predictions(const JudgedTask& task, const std::vector<TaskItem>& items,
-                                   const std::vector<ItemPrediction>& predictions, int64_t resamples) {
+TaskScores scores_of_predictions(const JudgedTask& task, const std::vector<TaskItem>& items,
+                                 const std::vector<ItemPrediction>& predictions, int64_t resamples) {
   const auto made = plain_predictions(predictions);
   auto options = metric_options(task.task);
   options.resamples = resamples;
@@ -128,12 +128,12 @@ void choose_setting(JudgedTask& task, const std::vector<TaskItem>& items, const 
 
 namespace {
 
-/// Predictions with their figures.
+/// Predictions with their scores.
 JudgedSplit judged_by(std::vector<ItemPrediction> predictions, const JudgedTask& task, const PreparedSplit& split,
                       int64_t resamples) {
   JudgedSplit judged{.predictions = std::move(predictions)};
   if (are_finite(judged.predictions))
-    judged.figures = figures_of_predictions(task, split.items, judged.predictions, resamples);
+    judged.scores = scores_of_predictions(task, split.items, judged.predictions, resamples);
   return judged;
 }
 
@@ -151,10 +151,10 @@ std::vector<JudgedSplit> judge_probes(Network& network, const JudgedTask& task, 
   return all;
 }
 
-void add_constant_floor(const JudgedTask& task, const std::vector<TaskItem>& items, TaskFigures& figures) {
+void add_constant_floor(const JudgedTask& task, const std::vector<TaskItem>& items, TaskScores& scores) {
   const auto kind = task.task.config.kind;
   add_floor(kind, Floor::constant, constant_predictions(kind, items, task.task.labels), items, task.task.labels,
-            metric_options(task.task), figures);
+            metric_options(task.task), scores);
 }
 
 namespace {
@@ -199,8 +199,8 @@ HeldOut held_out_of(const JudgedTask& task, const std::vector<TaskItem>& items, 
   }
   held_out.loss = sum / static_cast<double>(std::max<int64_t>(held_out.count, 1));
   held_out.standard_error = standard_error(held_out.sequences);
-  if (const auto* figure = figure_of(judged.figures, "accuracy"); figure && figure->is_defined())
-    held_out.accuracy = figure->value;
+  if (const auto* score = score_of(judged.scores, "accuracy"); score && score->is_defined())
+    held_out.accuracy = score->value;
   return held_out;
 }
 

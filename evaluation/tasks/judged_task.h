@@ -1,13 +1,13 @@
 #pragma once
-// A network judged by a task: predictions for its items, and their figures.
+// A network judged by a task: predictions for its items, and their scores.
 #include <string>
 #include <vector>
 
 #include "evaluation/evaluate.h"
 #include "finetune/chosen.h"
 #include "finetune/run_rows.h"
-#include "tasks/figures/figures.h"
-#include "tasks/figures/item_prediction.h"
+#include "tasks/scores/scores.h"
+#include "tasks/scores/item_prediction.h"
 #include "tasks/rows/prepared_task.h"
 
 namespace cloze {
@@ -38,18 +38,18 @@ std::vector<ItemPrediction> predict_items(Network& network, const JudgedTask& ta
 
 struct JudgedSplit {
   std::vector<ItemPrediction> predictions{};
-  TaskFigures figures{};  ///< none, where the predictions are not finite
+  TaskScores scores{};  ///< none, where the predictions are not finite
 };
 
-/// Whether figures can be made of predictions, as they can of those of a network that did not diverge.
+/// Whether scores can be made of predictions, as they can of those of a network that did not diverge.
 bool are_finite(const std::vector<ItemPrediction>& predictions);
 
 /// What is predicted, without the losses.
 std::vector<TaskPrediction> plain_predictions(const std::vector<ItemPrediction>& predictions);
 
 /// Figures of predictions. `resamples`: of their intervals; 0: those of shares alone have some.
-TaskFigures figures_of_predictions(const JudgedTask& task, const std::vector<TaskItem>& items,
-                                   const std::vector<ItemPrediction>& predictions, int64_t resamples);
+TaskScores scores_of_predictions(const JudgedTask& task, const std::vector<TaskItem>& items,
+                                 const std::vector<ItemPrediction>& predictions, int64_t resamples);
 
 /// Chooses by predictions what is left to choose after training, sets it in the setting of the task and decides the
 /// predictions anew: of spans whose questions may have no answer the threshold, for exact matches or F1 as `metric` is;
@@ -57,22 +57,22 @@ TaskFigures figures_of_predictions(const JudgedTask& task, const std::vector<Tas
 void choose_setting(JudgedTask& task, const std::vector<TaskItem>& items, const std::string& metric,
                     std::vector<ItemPrediction>& predictions);
 
-/// Predictions and figures of a split.
+/// Predictions and scores of a split.
 JudgedSplit judge_split(Network& network, const JudgedTask& task, const PreparedSplit& split, int64_t resamples);
 
 /// The same by each probe of a network, in the order of its layers, in one pass over the rows. `kept`: as run_probes.
 std::vector<JudgedSplit> judge_probes(Network& network, const JudgedTask& task, const PreparedSplit& split,
                                       int64_t resamples, const RowStates* kept = nullptr);
 
-/// Adds those of the constant prediction to each figure of predictions for these items.
-void add_constant_floor(const JudgedTask& task, const std::vector<TaskItem>& items, TaskFigures& figures);
+/// Adds those of the constant prediction to each score of predictions for these items.
+void add_constant_floor(const JudgedTask& task, const std::vector<TaskItem>& items, TaskScores& scores);
 
 /// The loss of guessing evenly on a split: one label or candidate as much as another, one token of the longest row, and
 /// of a value the one that a head begins with.
 double loss_of_guessing(const JudgedTask& task, const PreparedSplit& split);
 
 /// The loss of a judged split, whose sequences are its items: the mean over their predictions, without the class
-/// weights and the label smoothing of training, on the scale of training. Its accuracy is the figure of that name, if
+/// weights and the label smoothing of training, on the scale of training. Its accuracy is the score of that name, if
 /// there is one.
 ///
 /// items  of the split

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string cell_of(const Score& score) { return score.is_defined() ? figure_cell(score.value, score.metric) : "-"; }
+std::string cell_of(const Score& score) { return score.is_defined() ? score_cell(score.value, score.metric) : "-"; }
 
 json or_null(double value) { return std::isnan(value) ? json() : json(value); }
 

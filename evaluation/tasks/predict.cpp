@@ -24,9 +24,9 @@
 #include "data/reading/table_reader.h"
 #include "evaluation/tasks/prediction_passes.h"
 #include "models/backbone_config.h"
-#include "tasks/figures/figures_output.h"
-#include "tasks/figures/item_prediction.h"
-#include "tasks/figures/task_metric.h"
+#include "tasks/scores/scores_output.h"
+#include "tasks/scores/item_prediction.h"
+#include "tasks/scores/task_metric.h"
 #include "tasks/inspect_task.h"
 #include "tasks/task.h"
 
@@ -151,7 +151,7 @@ std::string PredictionOutput::table_line(const ItemPrediction& prediction, const
     lines += record_ + separator_ + new_column(names_) + "\n";
     has_written_header_ = true;
   }
-  const auto predicted = cell(task_.config.kind->text_of(prediction.prediction.answer, task_.labels));
+  const auto predicted = cell(task_.config.kind->spelled(prediction.prediction.answer, task_.labels));
   return lines + (input_ ? record_ : cell(item.id)) + separator_ + predicted + "\n";
 }
 
@@ -261,14 +261,14 @@ class Predictor {
     for (const auto& note : read.notes) log_info("task", note);
     for (const auto& note : passes_.notes()) log_info("task", note);
     if (!command_.out.empty()) log_result("predict", concat(thousands(count_), " predictions -> ", command_.out));
-    say_figures();
+    say_scores();
     if (const auto said = passes_.said_of_sets(); !said.empty()) log_info("task", said);
   }
 
  private:
-  void predict(TaskPart& part) {
-    auto& window = part.items;
-    output_.has_header = !part.may_have_taken_header;
+  void predict(TaskSplit& split) {
+    auto& window = split.items;
+    output_.has_header = !split.first_line_may_be_header;
     auto predictions = passes_.predict(window);
     std::vector<ItemPrediction> items;
     for (size_t i = 0; i < window.size(); ++i) {
@@ -280,26 +280,26 @@ class Predictor {
     judge_later(window, items);
   }
 
-  /// Says the figures, where every item has a label; a column of sets that is all empty is none.
-  void say_figures() const {
+  /// Says the scores, where every item has a label; a column of sets that is all empty is none.
+  void say_scores() const {
     const auto& config = passes_.task().task.config;
     const bool has_sets = config.kind->has_sets;
     if (!are_labelled_ || items_.empty() || (has_sets && std::ranges::none_of(items_, has_label))) return;
     if (const auto reason = unjudged(); !reason.empty())
       return log_info("task", concat("no figures: ", reason, ": what is right for the items is not given here"));
-    const auto figures = figures_of_predictions(passes_.task(), items_, predictions_, interval_resamples);
-    log_info("task", concat("the items have labels:\n", tables_text(config.task, figures)));
+    const auto scores = scores_of_predictions(passes_.task(), items_, predictions_, interval_resamples);
+    log_info("task", concat("the items have labels:\n", tables_text(config.task, scores)));
   }
 
-  /// Why figures of the items would say nothing, by those that the run was trained on; empty: they do.
+  /// Why scores of the items would say nothing, by those that the run was trained on; empty: they do.
   std::string unjudged() const {
     const auto& folder = passes_.folder();
     const bool has_rows = !folder.empty();  // not of a head that was trained elsewhere
-    const auto train = has_rows ? read_prepared_part(folder, "train").items : std::vector<TaskItem>{};
+    const auto train = has_rows ? read_prepared_split(folder, "train").items : std::vector<TaskItem>{};
     return passes_.task().task.config.kind->unjudged(items_, train);
   }
 
-  /// Keeps what figures are made of, as long as there may be some.
+  /// Keeps what scores are made of, as long as there may be some.
   void judge_later(std::vector<TaskItem>& window, std::vector<ItemPrediction>& predictions) {
     are_labelled_ = are_labelled_ && std::all_of(window.begin(), window.end(), has_gold);
     if (!are_labelled_) {

@@ -21,7 +21,7 @@ struct PredictRequest {
   double coverage = 0;                  ///< of sets of labels; 0: none are made
 };
 
-/// Writes or prints predictions, and logs their figures where the items have labels. Throws ConfigError for a form of
+/// Writes or prints predictions, and logs their scores where the items have labels. Throws ConfigError for a form of
 /// `out` that the task does not have, for means, temperatures and sets that its predictions do not have, for runs of
 /// an ensemble with other labels, and as open_task_run; DataError for items that cannot be read.
 void predict(const PredictRequest& request);

@@ -6,7 +6,7 @@
 #include "core/random.h"
 #include "core/text.h"
 #include "models/backbone_config.h"
-#include "tasks/figures/temperature.h"
+#include "tasks/scores/temperature.h"
 
 namespace cloze {
 
@@ -60,7 +60,7 @@ void PredictionPasses::learn_from_valid(bool is_mean) {
   require<ConfigError>(!folder().empty(), request_.coverage > 0 ? "--coverage" : "--calibrated",
                        ": looks at the valid part of a task, and ", request_.run,
                        " was trained elsewhere; leave it out");
-  const auto valid = read_prepared_part(folder(), "valid").items;
+  const auto valid = read_prepared_split(folder(), "valid").items;
   const auto predicted = [&] {
     std::vector<TaskPrediction> predictions;
     for (auto& one : predict(valid)) predictions.push_back(std::move(one.item.prediction));
@@ -128,7 +128,7 @@ nlohmann::ordered_json PredictionPasses::json_of(const MeanPrediction& predictio
   auto& set = more["set"] = nlohmann::ordered_json::array();
   for (const auto label : labels) {
     if (kind->learns_labels)
-      set.push_back(kind->text_of(label_answer(label), task().task.labels));
+      set.push_back(kind->spelled(label_answer(label), task().task.labels));
     else
       set.push_back(label);
   }

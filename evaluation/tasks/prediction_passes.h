@@ -7,7 +7,7 @@
 
 #include "evaluation/tasks/predict.h"
 #include "evaluation/tasks/task_runs.h"
-#include "tasks/figures/uncertainty.h"
+#include "tasks/scores/uncertainty.h"
 
 namespace cloze {
 

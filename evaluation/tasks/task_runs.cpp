@@ -16,9 +16,9 @@
 #include "run/moved.h"
 #include "run/records/provenance.h"
 #include "run/records/task_summary.h"
-#include "tasks/figures/benchmark_average.h"
-#include "tasks/figures/figures_output.h"
-#include "tasks/figures/task_metric.h"
+#include "tasks/scores/benchmark_average.h"
+#include "tasks/scores/scores_output.h"
+#include "tasks/scores/task_metric.h"
 
 namespace cloze {
 
@@ -92,11 +92,11 @@ JudgedSplit judge_run(const TaskOfRun& of, CheckpointChoice choice) {
   const auto opened = open_task_run(of.run, choice);
   auto judged = judge_split(*opened.run.network, opened.task, of.test, interval_resamples);
   require_finite(judged.predictions, of.run);
-  add_constant_floor(opened.task, of.test.items, judged.figures);
+  add_constant_floor(opened.task, of.test.items, judged.scores);
   return judged;
 }
 
-void print_difference(const RunSelection& c, const TaskOfRun& task, const std::vector<JudgedPart>& judged) {
+void print_difference(const RunSelection& c, const TaskOfRun& task, const std::vector<JudgedSplit>& judged) {
   const auto difference = compare_predictions(task.task.config.kind, task.test.items, task.task.labels,
                                               plain_predictions(judged[0].predictions),
                                               plain_predictions(judged[1].predictions), metric_options(task.task));
@@ -106,7 +106,7 @@ void print_difference(const RunSelection& c, const TaskOfRun& task, const std::v
     print_text(concat("\n", c.runs[0], " less ", c.runs[1], "\n\n", to_text(table_of(difference))));
 }
 
-/// The average of a benchmark over runs; nothing where none of its tasks has all its figures, or where the runs do not
+/// The average of a benchmark over runs; nothing where none of its tasks has all its scores, or where the runs do not
 /// come from one pretrained run.
 void print_average(const RunSelection& c, Benchmark benchmark, const std::vector<TaskOfRun>& runs,
                    const std::vector<JudgedSplit>& judged) {
@@ -116,9 +116,9 @@ void print_average(const RunSelection& c, Benchmark benchmark, const std::vector
                     concat("no average of ", name_of(benchmark), ": the runs come from several pretrained runs"));
   std::vector<TaskValue> values;
   for (size_t i = 0; i < runs.size(); ++i)
-    for (const auto& figure : judged[i].figures.figures)
-      if (figure.is_defined())
-        values.push_back({.task = runs[i].task.config.task, .metric = figure.metric, .value = figure.value});
+    for (const auto& score : judged[i].scores.scores)
+      if (score.is_defined())
+        values.push_back({.task = runs[i].task.config.task, .metric = score.metric, .value = score.value});
   const auto average = average_of(benchmark, values);
   if (!average.value) return;
   if (c.json) {
@@ -136,9 +136,9 @@ void print_average(const RunSelection& c, Benchmark benchmark, const std::vector
 
 }  // namespace
 
-std::string tables_text(const std::string& task, const TaskFigures& figures) {
+std::string tables_text(const std::string& task, const TaskScores& scores) {
   std::string text;
-  for (const auto& table : tables_of(task, figures)) text += (text.empty() ? "" : "\n") + to_text(table);
+  for (const auto& table : tables_of(task, scores)) text += (text.empty() ? "" : "\n") + to_text(table);
   return text;
 }
 
@@ -202,16 +202,16 @@ void evaluate_tasks(const RunSelection& c) {
   std::vector<std::string> said;
   for (const auto& one : runs) {
     const auto& [path, origin, task, test] = one;
-    const auto& figures = judged.emplace_back(judge_run(one, c.checkpoint)).figures;
+    const auto& scores = judged.emplace_back(judge_run(one, c.checkpoint)).scores;
     const auto& name = task.config.task;
     if (c.json) {
-      auto found = to_json(name, figures);
+      auto found = to_json(name, scores);
       found["run"] = path;
       found["notes"] = task.notes;
       print_data(json_text(found) + "\n");
       continue;
     }
-    print_text(concat(path, ", test part of ", name, "\n\n", tables_text(name, figures), "\n"));
+    print_text(concat(path, ", test part of ", name, "\n\n", tables_text(name, scores), "\n"));
     for (const auto& note : task.notes)
       if (!contains(said, note)) log_info("task", said.emplace_back(note));
   }

@@ -22,10 +22,10 @@ struct TaskRun {
 /// Throws ConfigError for a run without a task, and for a fine-tuned one where `task` is given.
 TaskRun open_task_run(const std::string& path, CheckpointChoice choice, const std::string& task = "");
 
-/// Checks rows, figures and predictions of a fine-tuned run against their checksums. Throws DataError.
+/// Checks rows, scores and predictions of a fine-tuned run against their checksums. Throws DataError.
 void verify_task(const std::string& run);
 
-/// `cloze evaluate tasks`: prints the figures of the test parts of fine-tuned runs, of two runs of one task their
+/// `cloze evaluate tasks`: prints the scores of the test parts of fine-tuned runs, of two runs of one task their
 /// differences, and of several tasks of a benchmark its average. Throws ConfigError for two runs without any of these,
 /// and for a run that is not fine-tuned.
 void evaluate_tasks(const RunSelection& selection);
@@ -34,9 +34,9 @@ void evaluate_tasks(const RunSelection& selection);
 void require_finite(const std::vector<ItemPrediction>& predictions, const std::string& run);
 
 /// Figures, with their tables one below the other.
-std::string tables_text(const std::string& task, const TaskFigures& figures);
+std::string tables_text(const std::string& task, const TaskScores& scores);
 
-/// Draws of the bootstrap that gives figures their intervals.
+/// Draws of the bootstrap that gives scores their intervals.
 inline constexpr int64_t interval_resamples = 1000;
 
 }  // namespace cloze

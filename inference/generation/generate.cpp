@@ -156,7 +156,7 @@ std::vector<std::vector<GeneratedIds>> generate_ids(Network& network, const std:
 namespace {
 
 /// The decoded text of ids; invalid UTF-8 is replaced by U+FFFD.
-std::string text_of(const Tokenizer& tokenizer, std::span<const int64_t> ids) {
+std::string decoded_text(const Tokenizer& tokenizer, std::span<const int64_t> ids) {
   uint64_t replaced = 0;
   return replace_invalid_utf8(tokenizer.decode(ids), replaced);
 }
@@ -212,7 +212,7 @@ class TextStream {
   /// The text is decoded from its start each time, since the spaces around a token depend on the tokens before it.
   void add(int64_t id) {
     ids_.push_back(id);
-    const auto text = text_of(tokenizer_, std::span(ids_).subspan(begin_));
+    const auto text = decoded_text(tokenizer_, std::span(ids_).subspan(begin_));
     if (text.ends_with("\xEF\xBF\xBD")) return;  // incomplete character
     if (text.size() <= shown_.size() || !text.starts_with(shown_)) return;
     emit_(text.substr(shown_.size()));
@@ -236,11 +236,12 @@ Generated decoded(const Tokenizer& tokenizer, const GeneratedIds& one, const std
   const auto end = std::find(begin, one.ids.end(), eos);
   const std::vector<int64_t> ids(one.ids.begin(), end == one.ids.end() ? end : end + 1);
   const auto all_ids = std::span(ids), new_ids = all_ids.subspan(prompt.size());
-  const auto text = text_of(tokenizer, continues ? all_ids : new_ids);
-  const auto prompt_text = continues ? text_of(tokenizer, prompt) : "";
+  const auto text = decoded_text(tokenizer, continues ? all_ids : new_ids);
+  const auto prompt_text = continues ? decoded_text(tokenizer, prompt) : "";
   // The continuation is cut from the whole text, which has the right spaces.
   return {.text = text,
-          .continuation = text.starts_with(prompt_text) ? text.substr(prompt_text.size()) : text_of(tokenizer, new_ids),
+          .continuation =
+              text.starts_with(prompt_text) ? text.substr(prompt_text.size()) : decoded_text(tokenizer, new_ids),
           .prompt_ids = prompt,
           .ids = {new_ids.begin(), new_ids.end()},
           .score = one.score};

@@ -109,7 +109,7 @@ std::vector<int64_t> checked_row(const LoadedRun& run, const std::string& text) 
   return row;
 }
 
-/// Cosines of states that are not finite have no order, so that no figure of them means anything.
+/// Cosines of states that are not finite have no order, so that no score of them means anything.
 void check_finite(const LoadedRun& run, const Tensor& vector, const std::string& text) {
   require<DataError>(at::isfinite(vector).all().item<bool>(), run.folder, ": its states for the text '",
                      shortened(text),
@@ -130,14 +130,14 @@ Tensor embed_texts(const LoadedRun& run, std::span<const std::string> texts, con
   const at::NoGradGuard no_grad;
   std::map<std::string, size_t> known;
   std::vector<std::vector<int64_t>> rows;
-  std::vector<std::string> text_of;  // of each row
+  std::vector<std::string> row_texts;  // of each row
   std::vector<int64_t> row_of;
   for (const auto& text : texts) {
     const auto [found, is_new] = known.emplace(text, rows.size());
     row_of.push_back(static_cast<int64_t>(found->second));
     if (!is_new) continue;
     rows.push_back(checked_row(run, text));
-    text_of.push_back(text);
+    row_texts.push_back(text);
   }
   const auto order = by_length(rows);
   std::vector<Tensor> tensors(rows.size());
@@ -154,7 +154,7 @@ Tensor embed_texts(const LoadedRun& run, std::span<const std::string> texts, con
     const auto vectors = pooled(run, batch, options);
     for (size_t i = first; i < last; ++i) {
       tensors[order[i]] = vectors[static_cast<int64_t>(i - first)];
-      check_finite(run, tensors[order[i]], text_of[order[i]]);
+      check_finite(run, tensors[order[i]], row_texts[order[i]]);
     }
     first = last;
   }

@@ -18,7 +18,7 @@ std::shared_ptr<Attention> make_attention(const AttentionSizes& config, int64_t 
   const auto& relative = config.positions.relative;
   require<ConfigError>(computes(config.attention, relative), named_in_config(config.positions),
                        " needs attention of kind ", attention_for(relative), "; choose that");
-  require<ConfigError>(!facts_of(relative).even_heads || config.head_width() % 2 == 0, "heads of width ",
+  require<ConfigError>(!position_facts(relative).even_heads || config.head_width() % 2 == 0, "heads of width ",
                        config.head_width(), " are odd, and rotary positions rotate pairs; choose an even width");
   return std::visit([&](const auto& kind) { return kind.make(config, layer, positions); }, *config.attention);
 }

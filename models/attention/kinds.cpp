@@ -15,16 +15,16 @@ bool bounds_length(const AttentionConfig& attention) {
   return std::visit([](const auto& kind) { return kind.bounds_length; }, *attention);
 }
 bool computes(const AttentionConfig& attention, const RelativePositions& relative) {
-  const auto& facts = facts_of(relative);
+  const auto& facts = position_facts(relative);
   return !facts.full_attention || is_full(attention) ||
          (facts.alternating && std::holds_alternative<AlternatingAttention>(*attention));
 }
 bool takes_unpadded_rows(const AttentionConfig& attention, const RelativePositions& relative) {
-  return !facts_of(relative).has_terms &&
+  return !position_facts(relative).has_terms &&
          std::visit([](const auto& kind) { return kind.takes_unpadded_rows(); }, *attention);
 }
 std::string attention_for(const RelativePositions& relative) {
-  return facts_of(relative).alternating ? "full or alternating" : "full";
+  return position_facts(relative).alternating ? "full or alternating" : "full";
 }
 
 void check_attention(const AttentionSizes& sizes, int64_t layers, bool is_decoder, Constraints& constraints) {

@@ -57,7 +57,7 @@ struct WriteKeys {
 
 }  // namespace
 
-const PositionFacts& facts_of(const RelativePositions& relative) {
+const PositionFacts& position_facts(const RelativePositions& relative) {
   return std::visit([](const auto& kind) -> const PositionFacts& { return kind.facts; }, relative);
 }
 

@@ -83,7 +83,7 @@ struct Alibi {
 
 using RelativePositions = std::variant<NoRelativePositions, Rotary, RelativeKeys, ShawVectors, BucketBias, Alibi>;
 /// What this kind asks of a model.
-const PositionFacts& facts_of(const RelativePositions& relative);
+const PositionFacts& position_facts(const RelativePositions& relative);
 
 /// The positions of a model: `Rotary{}`, `PositionTable::sinusoidal`, `{PositionTable::learned, ShawVectors{8}}`.
 struct Positions {

@@ -25,7 +25,7 @@ void check_decoder(const ObjectiveSetting& in, Constraints& constraints) {
                      "model.attention of kind ",
                      kind_of(m.attention), " has none; choose kind: full, or model.architecture: encoder");
   constraints.forbid(
-      full && !facts_of(m.positions.relative).prefix,
+      full && !position_facts(m.positions.relative).prefix,
       "objective mntp needs attention with a prefix to make rows of a decoder bidirectional, and attention "
       "with model.",
       named_in_config(m.positions), " has none; choose other positions, or model.architecture: encoder");

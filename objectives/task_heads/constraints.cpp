@@ -115,8 +115,8 @@ void check_probes(const TaskHead& terms, const ObjectiveSetting& in, Constraints
       terms.use() == HeadUse::spans, "objective ", terms.name(),
       " has no probe of a layer: the tokens of its windows are too many to keep their states; leave layer "
       "out");
-  const auto last = layers_below_head(in.model), asked = probed_layers(terms, in.model).back();
-  constraints.forbid(asked > last, "objective ", terms.name(), ": layer ", asked,
+  const auto last = layers_below_head(in.model), probed = probed_layers(terms, in.model).back();
+  constraints.forbid(probed > last, "objective ", terms.name(), ": layer ", probed,
                      " does not exist; the network has layers 0 (its embeddings) to ", last);
 }
 

@@ -39,7 +39,7 @@ bool is_recorded(const json& makers, const char* key, const std::string& value) 
                      [&](const json& one) { return one.is_object() && one.value(key, json()) == value; });
 }
 
-/// Whether a key says what the weights of a checkpoint are: the network, its losses, the task and the figure by which
+/// Whether a key says what the weights of a checkpoint are: the network, its losses, the task and the score by which
 /// the best ones were chosen. Where the file of a task lies and which recipe it had may change.
 bool says_what_was_made(const std::string& key) {
   return key.starts_with("model.") || key.starts_with("objectives.") || key == "task.name" || key == "task.metric" ||

@@ -30,7 +30,7 @@ struct Probe {
   double words_per_epoch = 0;             ///< 0 without prepared tokens, or where they were prepared without the count
   double held_out_tokens = 0;             ///< that exist; 0 without prepared tokens
   std::set<uint64_t> scored_documents{};  ///< of the held-out text, by the first loss; empty without prepared tokens
-  std::map<std::string, std::vector<std::string>> suite_figures{};  ///< that its suites give, by suite
+  std::map<std::string, std::vector<std::string>> suite_metrics{};  ///< that its suites give, by suite
   AnswersCost suites{};                                             ///< of one evaluation of all of them
 };
 
@@ -59,8 +59,8 @@ DocumentCounts count_scored(const std::vector<Probe>& probes);
 /// Throws ConfigError where a search would choose on too few of the documents that are scored.
 void check_scored(const Plan& plan, const std::vector<Probe>& probes);
 
-/// Throws ConfigError where a suite lacks a figure by which arms are compared.
-void check_figures(const Plan& plan, const std::vector<Probe>& probes);
+/// Throws ConfigError where a suite lacks a score by which arms are compared.
+void check_metrics(const Plan& plan, const std::vector<Probe>& probes);
 
 /// Throws ConfigError where one step of an arm uses up more than the budget, so that other arms would train on less.
 void check_budgets(const Plan& plan, const std::vector<Probe>& probes);
@@ -127,7 +127,7 @@ struct FinetuningCost {
 /// The costs of the fine-tunings of a study: of each task, with the network of each arm, a probe of its own on the rows
 /// of at most a thousand items a part, whose lengths stand for those of all. Arms with the same network share it. With
 /// a search of keys of `train` the mean over its combinations. Opens the tasks, and throws as `open_task` and
-/// Prober::probe, and ConfigError for a config that no fine-tuning can have and for a figure that a task lacks.
+/// Prober::probe, and ConfigError for a config that no fine-tuning can have and for a score that a task lacks.
 ///
 /// trained  the runs that are fine-tuned
 std::vector<FinetuningCost> finetuning_costs(const Plan& trained, Prober& prober);

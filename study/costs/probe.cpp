@@ -75,7 +75,7 @@ Probe probe_from(const json& line) {
           .words_per_epoch = line.at("words_per_epoch"),
           .held_out_tokens = line.at("held_out_tokens"),
           .scored_documents = line.value("scored_documents", std::set<uint64_t>{}),
-          .suite_figures = line.value("suite_figures", std::map<std::string, std::vector<std::string>>{}),
+          .suite_metrics = line.value("suite_figures", std::map<std::string, std::vector<std::string>>{}),
           .suites = suites};
 }
 
@@ -129,20 +129,20 @@ RunConfig with_mean_masking(const RunConfig& config) {
   return means.empty() ? config : decode<RunConfig>(ConfigTree::parse(to_yaml(config), "the plan", means));
 }
 
-void check_figures(const Plan& plan, const std::vector<Probe>& probes) {
+void check_metrics(const Plan& plan, const std::vector<Probe>& probes) {
   for (const auto& metric : plan.metrics()) {
     const auto* suite = std::get_if<SuiteMetric>(&metric);
     for (size_t i = 0; suite && i < probes.size(); ++i) {
-      const auto& known = probes[i].suite_figures;
+      const auto& known = probes[i].suite_metrics;
       const auto of_suite = known.find(suite->suite);
       std::vector<std::string> names;
-      for (const auto& [name, figures] : known) names.push_back(name);
+      for (const auto& [name, scores] : known) names.push_back(name);
       require<ConfigError>(of_suite != known.end(), plan.file, ": compares by ", suite->suite,
                            ", and the suite of that path calls itself ", listed(names), "; name it so");
-      const auto& figures = of_suite->second;
-      require<ConfigError>(contains(figures, suite->figure), plan.file, ": compares by ", suite->suite, " ",
-                           suite->figure, ", and the suite has no such figure", did_you_mean(suite->figure, figures),
-                           "; it has ", listed(figures));
+      const auto& scores = of_suite->second;
+      require<ConfigError>(contains(scores, suite->name), plan.file, ": compares by ", suite->suite, " ", suite->name,
+                           ", and the suite has no such figure", did_you_mean(suite->name, scores), "; it has ",
+                           listed(scores));
     }
   }
 }

@@ -18,7 +18,7 @@
 #include "study/costs/costs.h"
 #include "study/search/task_plan.h"
 #include "study/search/tuning.h"
-#include "tasks/figures/task_metric.h"
+#include "tasks/scores/task_metric.h"
 #include "tasks/rows/special_token_template.h"
 #include "tasks/task.h"
 
@@ -177,14 +177,14 @@ FinetuningCost cost_on(Task& task, const FinetuningTerms& terms, const ArmNetwor
   return cost;
 }
 
-/// Throws ConfigError where arms are compared by a figure that the task lacks.
-void check_figures_of(const Task& task, const Plan& trained) {
-  const auto names = figure_names(task);
+/// Throws ConfigError where arms are compared by a score that the task lacks.
+void check_task_metrics(const Task& task, const Plan& trained) {
+  const auto names = metric_names(task);
   for (const auto& metric : trained.metrics()) {
     const auto* of = std::get_if<TaskMetric>(&metric);
-    if (!of || of->task != task.config.task || of->figure.empty()) continue;
-    require<ConfigError>(contains(names, of->figure), trained.file, ": compares by ", of->task, " ", of->figure,
-                         ", and the task has no such figure", did_you_mean(of->figure, names), "; it has ",
+    if (!of || of->task != task.config.task || of->name.empty()) continue;
+    require<ConfigError>(contains(names, of->name), trained.file, ": compares by ", of->task, " ", of->name,
+                         ", and the task has no such figure", did_you_mean(of->name, names), "; it has ",
                          listed(names));
   }
 }
@@ -200,7 +200,7 @@ std::vector<FinetuningCost> finetuning_costs(const Plan& trained, Prober& prober
     auto task = open_task(file, {.overrides = task_overrides(terms)});
     const double opening = watch.seconds();
     chosen_metric(task);  // which a misspelt name in its file would stop after the training otherwise
-    check_figures_of(task, trained);
+    check_task_metrics(task, trained);
     const auto of_file = task.config;
     std::map<std::string, FinetuningCost> known;  // by network
     for (size_t i = 0; i < networks.size(); ++i) {

@@ -33,8 +33,8 @@ std::string value_text(const RunStatus& status) {
 std::string value_names(const std::vector<RunStatus>& statuses) {
   std::vector<std::string> names;
   for (const auto& status : statuses)
-    if (status.state == RunState::done && std::isfinite(status.value) && !contains(names, status.figure))
-      names.push_back(status.figure);
+    if (status.state == RunState::done && std::isfinite(status.value) && !contains(names, status.metric))
+      names.push_back(status.metric);
   return names.empty() ? "" : concat(" (", listed(names), ")");
 }
 
@@ -137,8 +137,8 @@ void ProgressView::note(const PlannedRun& run, const std::string& failure) {
     return;
   }
   if (terminal_) return;
-  const auto figure = std::isfinite(status.value) ? status.figure + " " : "";
-  log_info("study", concat(name, ": ", figure, value_text(status), " in ", duration(status.seconds), ", ", ended_,
+  const auto metric = std::isfinite(status.value) ? status.metric + " " : "";
+  log_info("study", concat(name, ": ", metric, value_text(status), " in ", duration(status.seconds), ", ", ended_,
                            " of ", selected_));
 }
 

@@ -133,7 +133,7 @@ RunStatus status_of(const Plan& plan, const PlannedRun& run) {
   const auto by = traits_of(plan.metric);
   const bool has_value = !log.curve.empty() && !by.name.empty() && !is_of_task(plan.metric);
   if (has_value) status.value = log.curve.back().loss;
-  if (has_value) status.figure = by.title;
+  if (has_value) status.metric = by.title;
   status.step = static_cast<int64_t>(log.last.step);
   status.seconds = log.last.seconds;
   status.progress = log.share;
@@ -141,7 +141,7 @@ RunStatus status_of(const Plan& plan, const PlannedRun& run) {
   const bool has_result = record && record->done && status.lost_result.empty();
   if (has_result && run.is_finetuning()) {
     const auto outcome = outcome_of(run.folder);
-    status.figure = outcome.figure;
+    status.metric = outcome.metric;
     status.value = outcome.value;
   }
   const auto fault = record && !status.owner ? weights_fault(run, *record) : "";

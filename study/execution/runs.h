@@ -24,8 +24,8 @@ struct RunStatus {
   RunState state = RunState::waiting;
   double progress = 0;  ///< share of the budget that is used
   int64_t step = 0;
-  double value = 0;       ///< of the metric as last evaluated, of a fine-tuning that is done its figure; NaN: not known
-  std::string figure{};   ///< the name of the value
+  double value = 0;       ///< of the metric as last evaluated, of a fine-tuning that is done its score; NaN: not known
+  std::string metric{};   ///< the name of the value
   double seconds = 0;     ///< of training so far
   std::string message{};  ///< why it failed
   bool is_of_failed_source = false;  ///< it failed because the run that it needs has, and was never begun

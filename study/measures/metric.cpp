@@ -72,26 +72,26 @@ void ask(RunConfig& run, const LossMetric& loss) {
   run.evaluation.objectives.push_back(parse_objective(loss.name, "metric"));
 }
 
-// -- A figure of a suite ---------------------------------------------------------------------------------------------
+// -- A score of a suite ----------------------------------------------------------------------------------------------
 
 MetricTraits traits_of(const SuiteMetric& suite) {
-  const auto name = concat(suite.suite, " ", suite.figure);
-  const bool is_fraction = is_proportion(suite.figure);
+  const auto name = concat(suite.suite, " ", suite.name);
+  const bool is_fraction = is_proportion(suite.name);
   return {.name = name,
           .title = name,
-          .unit = is_fraction                   ? "points"
-                  : suite.figure == "surprisal" ? "nats"
-                                                : "",
-          .higher_is_better = is_higher_better(suite.figure),
+          .unit = is_fraction                 ? "points"
+                  : suite.name == "surprisal" ? "nats"
+                                              : "",
+          .higher_is_better = is_higher_better(suite.name),
           .floor = "guessing",
           .most_margin = is_fraction ? 100.0 : 2.0,
           .least_margin = is_fraction ? 0.1 : 0};
 }
 
-/// What a row of metrics.jsonl or a summary.json says of a figure of a suite.
-std::optional<double> suite_value(const json& fields, const std::string& suite, const std::string& figure) {
+/// What a row of metrics.jsonl or a summary.json says of a score of a suite.
+std::optional<double> suite_value(const json& fields, const std::string& suite, const std::string& metric) {
   const json* at = &fields;
-  for (const std::string& key : {std::string("suites"), suite, figure, std::string("value")}) {
+  for (const std::string& key : {std::string("suites"), suite, metric, std::string("value")}) {
     if (!at->is_object() || !at->contains(key)) return std::nullopt;
     at = &(*at)[key];
   }
@@ -110,23 +110,23 @@ SuiteRecord read_suites(const std::string& folder, const std::string& remedy) {
     damaged(false);
   }
   const auto summary = read_summary(folder);
-  for (const auto& [suite, figures] : record.suites)
-    for (const auto& [name, figure] : figures) {
-      damaged(figure.sum.size() == figure.count.size());
+  for (const auto& [suite, scores] : record.suites)
+    for (const auto& [name, score] : scores) {
+      damaged(score.sum.size() == score.count.size());
       const auto own = suite_value(summary, suite, name);
-      require<DataError>(!own || *own == figure.value, path, ": is of another run, with ", suite, " ", name, " ",
-                         significant(figure.value, 7), " where summary.json has ", significant(own.value_or(0), 7),
-                         "; ", remedy);
+      require<DataError>(!own || *own == score.value, path, ": is of another run, with ", suite, " ", name, " ",
+                         significant(score.value, 7), " where summary.json has ", significant(own.value_or(0), 7), "; ",
+                         remedy);
     }
   return record;
 }
 
-/// Items that are right or wrong, of which a figure is a mean; 0: it is no share. Files of earlier versions have the
+/// Items that are right or wrong, of which a score is a mean; 0: it is no share. Files of earlier versions have the
 /// numbers of clusters alone.
-int64_t share_items(const RecordedFigure& figure, const std::string& name) {
+int64_t share_items(const RecordedScore& score, const std::string& name) {
   if (!is_proportion(name)) return 0;
-  if (figure.items > 0) return figure.items;
-  return static_cast<int64_t>(std::accumulate(figure.count.begin(), figure.count.end(), 0.0));
+  if (score.items > 0) return score.items;
+  return static_cast<int64_t>(std::accumulate(score.count.begin(), score.count.end(), 0.0));
 }
 
 MetricValue value_of(const SuiteMetric& metric, const std::string& folder, const std::string& remedy) {
@@ -134,25 +134,25 @@ MetricValue value_of(const SuiteMetric& metric, const std::string& folder, const
   const auto suite = record.suites.find(metric.suite);
   require<DataError>(suite != record.suites.end(), folder, "/suites.json: has no answers to ", metric.suite,
                      "; the log of the run says why; ", remedy);
-  const auto found = suite->second.find(metric.figure);
+  const auto found = suite->second.find(metric.name);
   std::vector<std::string> names;
-  for (const auto& [name, figure] : suite->second) names.push_back(name);
-  require<DataError>(found != suite->second.end(), folder, "/suites.json: ", metric.suite, " has no ", metric.figure,
+  for (const auto& [name, score] : suite->second) names.push_back(name);
+  require<DataError>(found != suite->second.end(), folder, "/suites.json: ", metric.suite, " has no ", metric.name,
                      "; its figures are ", listed(names));
-  const auto& figure = found->second;
-  MetricValue value{.value = in_unit(figure.value, metric.figure),
-                    .examples = {.sum = figure.sum, .count = figure.count, .items = share_items(figure, metric.figure)},
+  const auto& score = found->second;
+  MetricValue value{.value = in_unit(score.value, metric.name),
+                    .examples = {.sum = score.sum, .count = score.count, .items = share_items(score, metric.name)},
                     .measured = metric.suite,
-                    .text = figure.asked,
-                    .floor = in_unit(figure.floor, metric.figure)};
-  for (auto& sum : value.examples.sum) sum = in_unit(sum, metric.figure);
+                    .text = score.items_hash,
+                    .floor = in_unit(score.floor, metric.name)};
+  for (auto& sum : value.examples.sum) sum = in_unit(sum, metric.name);
   return value;
 }
 
 std::optional<CurveValue> curve_value(const SuiteMetric& metric, const json& row) {
-  const auto value = suite_value(row, metric.suite, metric.figure);
+  const auto value = suite_value(row, metric.suite, metric.name);
   if (!value) return std::nullopt;
-  return CurveValue{.value = in_unit(*value, metric.figure)};
+  return CurveValue{.value = in_unit(*value, metric.name)};
 }
 
 std::string row_mark(const SuiteMetric&) { return "\"suites\""; }
@@ -163,11 +163,11 @@ void ask(RunConfig& run, const SuiteMetric& metric) {
   if (std::ranges::none_of(suites, is_named)) suites.push_back(metric.path);
 }
 
-// -- A figure of a task ----------------------------------------------------------------------------------------------
+// -- A score of a task -----------------------------------------------------------------------------------------------
 
 MetricTraits traits_of(const TaskMetric& task) {
   return {.name = task.task,
-          .title = concat(task.task, " ", task.figure.empty() ? "figure" : task.figure, " after fine-tuning"),
+          .title = concat(task.task, " ", task.name.empty() ? "figure" : task.name, " after fine-tuning"),
           .unit = task.is_error ? "" : "points",
           .higher_is_better = !task.is_error,
           .floor = task.floor,
@@ -180,7 +180,7 @@ MetricValue value_of(const TaskMetric& task, const std::string& folder, const st
   const auto found = task.finetunings.find(folder);
   require<DataError>(found != task.finetunings.end() && !found->second.empty(), folder, ": is not fine-tuned on ",
                      task.task, "; ", remedy);
-  return value_of_finetunings(found->second, task.figure);
+  return value_of_finetunings(found->second, task.name);
 }
 
 /// The names of the losses in a row of metrics.jsonl: `rtd + generator`.
@@ -194,7 +194,7 @@ std::string names_of_losses(const json& row) {
   return names;
 }
 
-/// While it is trained a run has the losses that it is trained with, whose floor is none of the figure.
+/// While it is trained a run has the losses that it is trained with, whose floor is none of the score.
 std::optional<CurveValue> curve_value(const TaskMetric&, const json& row) {
   const auto loss = curve_value(LossMetric{.name = ""}, row);
   return loss ? std::optional(CurveValue{.value = loss->value, .loss = names_of_losses(row)}) : std::nullopt;
@@ -272,18 +272,18 @@ StudyMetric metric_of(const MetricName& named, const std::string& where) {
                        "); keep one of them");
   require<ConfigError>(named.task.empty() || (named.objective.empty() && named.suite.empty()), where,
                        " names a task (task: ", named.task, ") and a loss or a suite; keep one of them");
-  require<ConfigError>(named.figure.empty() || !named.suite.empty() || !named.task.empty(), where, ".figure is ",
-                       named.figure, ", a figure of a suite or a task; name that one with `suite:` or `task:`");
+  require<ConfigError>(named.metric.empty() || !named.suite.empty() || !named.task.empty(), where, ".figure is ",
+                       named.metric, ", a figure of a suite or a task; name that one with `suite:` or `task:`");
   if (!named.task.empty()) {
     require<ConfigError>(named.unit == LossUnit::nats, where, ".unit is ", named.unit,
                          ", a unit of losses; figures of tasks are in points, so leave it out");
-    return TaskMetric{.task = named.task, .figure = named.figure};
+    return TaskMetric{.task = named.task, .name = named.metric};
   }
   if (!named.suite.empty()) {
     require<ConfigError>(named.unit == LossUnit::nats, where, ".unit is ", named.unit,
                          ", a unit of losses; figures of ", "suites have their own, so leave it out");
     return SuiteMetric{.suite = suite_name(named.suite),
-                       .figure = named.figure.empty() ? "accuracy" : named.figure,
+                       .name = named.metric.empty() ? "accuracy" : named.metric,
                        .path = named.suite};
   }
   const auto given = named.objective.empty() ? "mlm" : named.objective;

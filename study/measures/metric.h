@@ -24,11 +24,11 @@ constexpr auto choices(LossUnit) {
                            "arms with different tokenizers"}};
 }
 
-/// A figure of runs: a held-out loss, or what they answer to a suite.
+/// A score of runs: a held-out loss, or what they answer to a suite.
 struct MetricName {
   std::string objective{};
   LossUnit unit = LossUnit::nats;
-  std::string suite{}, task{}, figure{};
+  std::string suite{}, task{}, metric{};
 };
 
 template <class V>
@@ -40,7 +40,7 @@ void describe(V& v, MetricName& c) {
   v("suite", c.suite, "instead of a loss: an evaluation suite that every run answers at its end, as evaluation.suites");
   v("task", c.task,
     "instead of a loss: one of the `tasks`, on which every run is fine-tuned; its figure on the test part");
-  v("figure", c.figure,
+  v("figure", c.metric,
     "figure of the suite or the task, such as accuracy, micro_accuracy or spearman; empty = accuracy");
 }
 
@@ -53,17 +53,17 @@ struct LossMetric {
   LossUnit unit = LossUnit::nats;
 };
 
-/// A figure of an evaluation suite at the end of a run.
+/// A score of an evaluation suite at the end of a run.
 struct SuiteMetric {
-  std::string suite;  ///< name of the suite, as files of runs have it
-  std::string figure;
+  std::string suite;   ///< name of the suite, as files of runs have it
+  std::string name;    ///< of its metric
   std::string path{};  ///< as evaluation.suites names it
 };
 
-/// The figure of a task on its test part: the mean over the fine-tunings of a run.
+/// The score of a task on its test part: the mean over the fine-tunings of a run.
 struct TaskMetric {
   std::string task;
-  std::string figure{};   ///< empty: that which chooses the best step
+  std::string name{};     ///< of its metric; empty: that which chooses the best step
   bool is_error = false;  ///< less of it is better
   std::string floor{};    ///< `majority`, `mean`, `one tag`, `no answer`
   /// Finished fine-tunings by the folder of their run (study/measures/task_value.h).

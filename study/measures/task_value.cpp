@@ -10,22 +10,22 @@
 #include "core/text.h"
 #include "run/records/task_summary.h"
 #include "run/run_files.h"
-#include "tasks/figures/floors.h"
-#include "tasks/figures/predictions.h"
-#include "tasks/figures/task_metric.h"
+#include "tasks/scores/floors.h"
+#include "tasks/scores/predictions.h"
+#include "tasks/scores/task_metric.h"
 #include "tasks/rows/prepared_task.h"
 
 namespace cloze {
 
-double points_of(double value, const std::string& figure) { return is_error(figure) ? value : 100 * value; }
+double points_of(double value, const std::string& metric) { return is_error(metric) ? value : 100 * value; }
 
 namespace {
 
 using nlohmann::json;
 
-/// A figure of the test part of a run.
+/// A metric of the test part of a run.
 struct JudgedFinetuning {
-  FigureOnDraws figure{};
+  ScoreOnDraws score{};
   double floor = 0;
   std::string items{};  ///< their fingerprint
 };
@@ -39,23 +39,23 @@ std::string fingerprint_of_items(const std::vector<TaskItem>& items) {
   return hex_of(hash.value());
 }
 
-/// Of a run that says itself that the figure is undefined, as where its training diverged, the predictions are not
+/// Of a run that says itself that the metric is undefined, as where its training diverged, the predictions are not
 /// read: they may be no numbers.
-JudgedFinetuning without_figure(const std::string& folder) {
-  return {.figure = {.value = std::nan("")},
+JudgedFinetuning without_score(const std::string& folder) {
+  return {.score = {.value = std::nan("")},
           .items = fingerprint_of_items(read_prepared_split(folder + "/" + task_folder, "test").items)};
 }
 
-JudgedFinetuning judged_run(const std::string& folder, const std::string& figure) {
+JudgedFinetuning judged_run(const std::string& folder, const std::string& metric) {
   const auto [prepared, test, predictions] = read_judged_test(folder);
   const auto& task = prepared.task;
   const auto kind = task.config.kind;
   const auto options = metric_options(task);
-  JudgedFinetuning judged{.figure = figure_on_draws(kind, test, task.labels, predictions, figure, options),
+  JudgedFinetuning judged{.score = score_on_draws(kind, test, task.labels, predictions, metric, options),
                           .items = fingerprint_of_items(test)};
   const auto constant = constant_predictions(kind, test, task.labels);
   for (const auto& one : values_of(kind, test, task.labels, constant, options))
-    if (one.metric == figure && one.is_defined()) judged.floor = one.value;
+    if (one.metric == metric && one.is_defined()) judged.floor = one.value;
   return judged;
 }
 
@@ -82,11 +82,11 @@ JudgedTest read_judged_test(const std::string& folder) {
 
 TaskOutcome outcome_of(const std::string& folder) {
   const auto summary = read_task_summary(folder);
-  TaskOutcome outcome{.figure = string_at(summary, "/metric")};
-  const auto test = score_of(outcome.figure, value_at(summary, "/test").value(outcome.figure, json())),
-             valid = score_of(outcome.figure, {{"value", value_at(summary, "/best")}});
-  outcome.value = points_of(test.value, outcome.figure);
-  outcome.valid = points_of(valid.value, outcome.figure);
+  TaskOutcome outcome{.metric = string_at(summary, "/metric")};
+  const auto test = score_of(outcome.metric, value_at(summary, "/test").value(outcome.metric, json())),
+             valid = score_of(outcome.metric, {{"value", value_at(summary, "/best")}});
+  outcome.value = points_of(test.value, outcome.metric);
+  outcome.valid = points_of(valid.value, outcome.metric);
   outcome.items = test.count;
   outcome.learned = value_at(summary, "/learned") != false;
   const auto task = open_prepared_task(folder + "/" + task_folder).task;
@@ -95,28 +95,28 @@ TaskOutcome outcome_of(const std::string& folder) {
   return outcome;
 }
 
-MetricValue value_of_finetunings(const std::vector<std::string>& folders, const std::string& figure) {
+MetricValue value_of_finetunings(const std::vector<std::string>& folders, const std::string& metric) {
   MetricValue mean;
   const double fraction = 1 / static_cast<double>(folders.size());
   std::vector<double> of_units, draws;
   double floor = 0;
   for (const auto& folder : folders) {
     const auto outcome = outcome_of(folder);
-    const auto name = figure.empty() ? outcome.figure : figure;
-    const bool has_none = name == outcome.figure && std::isnan(outcome.value);
-    const auto judged = has_none ? without_figure(folder) : judged_run(folder, name);
+    const auto name = metric.empty() ? outcome.metric : metric;
+    const bool has_none = name == outcome.metric && std::isnan(outcome.value);
+    const auto judged = has_none ? without_score(folder) : judged_run(folder, name);
     require<DataError>(mean.text.empty() || mean.text == judged.items, folders.front(), " and ", folder,
                        ": were judged on different items; make them again with one task file");
     mean.text = judged.items;
     mean.measured = concat(outcome.task, " ", name);
     const double factor = points_of(fraction, name);
-    mean.value += factor * judged.figure.value;
+    mean.value += factor * judged.score.value;
     floor += factor * judged.floor;
-    mean.examples.drawn_of = judged.figure.units;
-    mean.examples.items = is_error(name) ? 0 : judged.figure.units;
-    mean.examples.documents = judged.figure.clusters;
-    add_scaled(of_units, judged.figure.of_units, factor);
-    add_scaled(draws, judged.figure.draws, factor);
+    mean.examples.drawn_of = judged.score.units;
+    mean.examples.items = is_error(name) ? 0 : judged.score.units;
+    mean.examples.documents = judged.score.clusters;
+    add_scaled(of_units, judged.score.of_units, factor);
+    add_scaled(draws, judged.score.draws, factor);
   }
   mean.floor = floor;
   for (const double one : of_units) {

@@ -9,7 +9,7 @@
 #include "data/store/manifest.h"
 #include "data/store/read_mixture.h"
 #include "study/plan/task_terms.h"
-#include "tasks/figures/task_metric.h"
+#include "tasks/scores/task_metric.h"
 
 namespace cloze {
 
@@ -81,7 +81,7 @@ void compare_suites(const Plan& plan, const std::vector<RunConfig>& configs) {
         configs[0].evaluation.suite_items, " and ", configs[i].evaluation.suite_items, "); give it under `set:`");
 }
 
-/// What the file of a task says of its figure. Throws ConfigError for a task that the study does not have. `where`: the
+/// What the file of a task says of its score. Throws ConfigError for a task that the study does not have. `where`: the
 /// key of the metric.
 StudyMetric with_task(const StudyMetric& metric, const StudyConfig& study, const std::string& file,
                       const std::string& where) {
@@ -91,9 +91,9 @@ StudyMetric with_task(const StudyMetric& metric, const StudyConfig& study, const
   for (auto& known : task_metrics(study, file)) {
     names.push_back(known.task);
     if (known.task != named->task) continue;
-    if (named->figure.empty()) return known;
-    known.figure = named->figure;
-    known.is_error = is_error(named->figure);
+    if (named->name.empty()) return known;
+    known.name = named->name;
+    known.is_error = is_error(named->name);
     return known;
   }
   fail<ConfigError>(where, ".task is ", named->task, ", and ",
@@ -104,7 +104,7 @@ StudyMetric with_task(const StudyMetric& metric, const StudyConfig& study, const
 /// Throws ConfigError where a search could not choose on a part of the held-out text.
 void check_choosable(const Plan& plan) {
   const auto* suite = std::get_if<SuiteMetric>(&plan.metric);
-  require<ConfigError>(!suite || suite->figure.ends_with("accuracy"), plan.file, ": ", metric_name(plan),
+  require<ConfigError>(!suite || suite->name.ends_with("accuracy"), plan.file, ": ", metric_name(plan),
                        " is no mean of items, so that a search cannot choose on a part of them; decide by an accuracy "
                        "or a loss, or name the values in arms");
   require<ConfigError>(suite || plan.documents == 0 || plan.development >= fewest_for_choosing, plan.file,

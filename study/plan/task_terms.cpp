@@ -6,8 +6,8 @@
 #include "core/text.h"
 #include "finetune/finetune_config.h"
 #include "study/plan/plan.h"
-#include "tasks/figures/floors.h"
-#include "tasks/figures/task_metric.h"
+#include "tasks/scores/floors.h"
+#include "tasks/scores/task_metric.h"
 #include "tasks/task.h"
 
 namespace cloze {
@@ -67,10 +67,10 @@ std::vector<TaskMetric> task_metrics(const StudyConfig& study, const std::string
   std::vector<TaskMetric> metrics;
   for (const auto& task : terms.files) {
     const auto config = read_task_config(task, task_overrides(terms));
-    const auto figure = config.metric.empty() ? "" : config.metric.front();
+    const auto metric = config.metric.empty() ? "" : config.metric.front();
     metrics.push_back({.task = config.task,
-                       .figure = figure,
-                       .is_error = is_error(figure),
+                       .name = metric,
+                       .is_error = is_error(metric),
                        .floor = name_of_floor(config.kind, Floor::constant)});
   }
   return metrics;

@@ -37,7 +37,7 @@ auto placed(const StudyTasksConfig& tasks, const Make& make) try {
   throw ConfigError(with_places(error.what(), tasks));
 }
 
-/// The metrics of the tasks of a study, in the order of its files, as far as the files say what their figures are.
+/// The metrics of the tasks of a study, in the order of its files, as far as the files say what their scores are.
 /// Throws ConfigError as read_task_config.
 std::vector<TaskMetric> task_metrics(const StudyConfig& study, const std::string& file);
 

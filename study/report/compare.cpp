@@ -274,15 +274,15 @@ void compare_secondary(StudyReport& report) {
     const auto& first = report.arms.front();
     for (auto& arm : report.arms) {
       const auto values = values_of(arm, i);
-      auto& figure = arm.secondary.emplace_back(SecondaryFigure{.summary = summarize(values)});
-      for (const auto& [seed, value] : values) figure.floor += value->floor / static_cast<double>(values.size());
+      auto& score = arm.secondary.emplace_back(SecondaryScore{.summary = summarize(values)});
+      for (const auto& [seed, value] : values) score.floor += value->floor / static_cast<double>(values.size());
       if (!arm.is_baseline && arm.other_budget == first.other_budget)
-        figure.difference = Pairs(values, values_of(first, i)).compare(rules);
+        score.difference = Pairs(values, values_of(first, i)).compare(rules);
     }
   }
   std::vector<Difference*> differences;
   for (auto& arm : report.arms)
-    for (auto& figure : arm.secondary) differences.push_back(&figure.difference);
+    for (auto& score : arm.secondary) differences.push_back(&score.difference);
   correct(differences);
 }
 

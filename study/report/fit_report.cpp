@@ -139,7 +139,7 @@ size_t nearest(const std::vector<double>& budgets, double flops) {
 }
 
 /// The law at equal FLOPs, its smallest losses, and the points in the colour of the nearest budget.
-std::string isoflop_figure(const FitReport& report) {
+std::string isoflop_chart(const FitReport& report) {
   const auto& law = report.fit.law;
   const auto budgets = budgets_of(report);
   std::vector<double> sizes, losses;
@@ -182,7 +182,7 @@ std::string isoflop_figure(const FitReport& report) {
 }
 
 /// The compute-optimal size and tokens over the FLOPs, with their intervals.
-std::string optimal_figure(const FitReport& report) {
+std::string optimal_chart(const FitReport& report) {
   auto budgets = budgets_of(report);
   for (const auto& one : report.optimal) budgets.push_back(one.flops.value);
   Chart chart{.title = "Compute-optimal size and tokens",
@@ -214,8 +214,8 @@ std::string optimal_figure(const FitReport& report) {
          chart_html(chart);
 }
 
-/// All parts of the report; those of a page have figures.
-Report document_of(const FitReport& fit, bool has_figures) {
+/// All parts of the report; those of a page have charts.
+Report document_of(const FitReport& fit, bool has_charts) {
   Report report{.title = "Scaling law",
                 .question = "L(N, D) = E + A / N^alpha + B / D^beta",
                 .facts = {{"points", points_text(fit)}}};
@@ -223,13 +223,13 @@ Report document_of(const FitReport& fit, bool has_figures) {
   report.facts.emplace_back(
       "deviation", concat(percent(fit.deviation), " of the loss in the median, at most ",
                           percent(fit.largest_deviation), fit.farthest.empty() ? "" : " (" + fit.farthest + ")"));
-  const auto figure = [&](std::string (*draw)(const FitReport&)) { return has_figures ? draw(fit) : ""; };
+  const auto chart = [&](std::string (*draw)(const FitReport&)) { return has_charts ? draw(fit) : ""; };
   report.parts = {{.heading = "Estimates", .tables = {estimate_table(fit)}},
                   {.heading = "The data do not support all of this", .sentences = fit.doubts},
-                  {.heading = "IsoFLOP curves", .figure = figure(isoflop_figure), .shown = Shown::pages},
+                  {.heading = "IsoFLOP curves", .chart = chart(isoflop_chart), .shown = Shown::pages},
                   {.heading = "Compute-optimal, C = 6 N D",
                    .tables = {prediction_table(fit, fit.optimal)},
-                   .figure = figure(optimal_figure)}};
+                   .chart = chart(optimal_chart)}};
   if (!fit.predicted.empty())
     report.parts.push_back({.heading = "Predicted", .tables = {prediction_table(fit, fit.predicted)}});
   return report;

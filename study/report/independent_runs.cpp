@@ -16,8 +16,8 @@
 #include "run/run_files.h"
 #include "study/costs/costs.h"
 #include "study/report/task_report.h"
-#include "tasks/figures/floors.h"
-#include "tasks/figures/task_metric.h"
+#include "tasks/scores/floors.h"
+#include "tasks/scores/task_metric.h"
 #include "tasks/rows/prepared_task.h"
 
 namespace cloze {
@@ -265,7 +265,7 @@ void measure(IndependentRun& one, const StudyMetric& metric) {
 std::optional<TaskMetric> common_task(const std::vector<IndependentRun>& runs, const RunsQuestion& question) {
   const auto& first = runs.front();
   const auto& task = first.config.task;
-  TaskMetric metric{.task = task.name, .figure = question.metric.empty() ? task.metric : question.metric};
+  TaskMetric metric{.task = task.name, .name = question.metric.empty() ? task.metric : question.metric};
   for (const auto& one : runs) {
     const auto& own = one.config.task.name;
     const auto words_of = [](const std::string& name) { return name.empty() ? "on no task" : "on " + name; };
@@ -276,20 +276,20 @@ std::optional<TaskMetric> common_task(const std::vector<IndependentRun>& runs, c
   if (task.name.empty()) return std::nullopt;
   require<ConfigError>(question.unit == LossUnit::nats, "--unit ", question.unit, ": is of losses, and figures of ",
                        task.name, " are in points; leave it out");
-  metric.is_error = is_error(metric.figure);
+  metric.is_error = is_error(metric.name);
   const auto kind = open_prepared_task(first.folder + "/" + task_folder).task.config.kind;
   metric.floor = name_of_floor(kind, Floor::constant);
   return metric;
 }
 
 /// What the words of a task tell, where they tell the same in the rows of all finished runs.
-std::vector<NamedFloor> common_floor_of_words(const std::vector<IndependentRun>& runs, const std::string& figure) {
+std::vector<NamedFloor> common_floor_of_words(const std::vector<IndependentRun>& runs, const std::string& metric) {
   std::set<std::string> seen;  // fingerprints of rows
   std::vector<NamedFloor> floors;
   for (const auto& one : runs) {
     const auto rows = one.folder + "/" + task_folder;
     if (one.run.state != RunState::done || !seen.insert(open_prepared_task(rows).fingerprint).second) continue;
-    const auto floor = floor_of_words(rows, figure);
+    const auto floor = floor_of_words(rows, metric);
     if (!floor || (!floors.empty() && floors.front().value != floor->value)) return {};
     floors = {*floor};
   }
@@ -342,7 +342,7 @@ StudyReport report_of_runs(const RunsQuestion& question) {
   report.rules.margin = question.better_by;
   report.rules.higher_is_better = traits_of(by).higher_is_better;
   if (!note.empty()) report.notes.push_back(note);
-  if (task) report.other_floors = common_floor_of_words(runs, task->figure);
+  if (task) report.other_floors = common_floor_of_words(runs, task->name);
   add_arm(report, arms[baseline]);
   for (size_t i = 0; i < arms.size(); ++i)
     if (i != baseline) add_arm(report, arms[i]);

@@ -25,7 +25,7 @@ struct DifferenceCurve {
 };
 
 /// What a secondary metric says of an arm.
-struct SecondaryFigure {
+struct SecondaryScore {
   Summary summary{};
   Difference difference{};  ///< to the baseline; its interval is of this arm alone, and p_holm corrected over all
                             ///< secondary metrics and arms
@@ -47,8 +47,8 @@ struct ArmReport {
   ArmCurve curve{};
   DifferenceCurve difference_curve{};
   double floor = 0;  ///< mean value of a network that has learnt nothing, on what its runs were scored on; 0: not known
-  bool is_at_floor = false;                  ///< no better than that, of a task by more than its interval
-  std::vector<SecondaryFigure> secondary{};  ///< one for each secondary metric of the report
+  bool is_at_floor = false;                 ///< no better than that, of a task by more than its interval
+  std::vector<SecondaryScore> secondary{};  ///< one for each secondary metric of the report
 };
 
 /// Two arms of which none is the baseline.
@@ -99,8 +99,8 @@ StudyReport make_report(const Stages& stages);
 /// What is asked of runs that were made by hand.
 struct RunsQuestion {
   std::vector<std::string> folders;
-  /// Held-out loss in short form, of fine-tuned runs a figure of their task; empty: the first that all runs have, and
-  /// the figure that chose their best steps.
+  /// Held-out loss in short form, of fine-tuned runs a score of their task; empty: the first that all runs have, and
+  /// the score that chose their best steps.
   std::string metric{};
   std::string baseline{};  ///< name of an arm, or one of its folders; empty: the arm of the first folder
   LossUnit unit = LossUnit::nats;
@@ -110,7 +110,7 @@ struct RunsQuestion {
 /// The report of run directories. Runs whose texts and configs are equal but for the seed are an arm, named by the
 /// keys in which arms differ where these are few, else by its folders; those that were changed on their way in the same
 /// manner are one of their own. Runs that are not finished are listed.
-/// Fine-tuned runs are compared by the figure of their task on its test part.
+/// Fine-tuned runs are compared by the score of their task on its test part.
 /// Throws ConfigError for an unknown metric or baseline, for a metric that the unit cannot measure and for runs that
 /// are given twice or have one seed in one arm, DataError for folders without a run, damaged files and runs that cannot
 /// be compared.

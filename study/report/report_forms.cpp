@@ -11,8 +11,8 @@ namespace {
 
 using nlohmann::json;
 
-/// All parts of a report; those of a page have figures.
-Report document_of(const StudyReport& study, bool has_figures) {
+/// All parts of a report; those of a page have charts.
+Report document_of(const StudyReport& study, bool has_charts) {
   Report report{.title = study.name,
                 .question = question_of(study),
                 .kicker = study.source.empty() ? "Comparison of runs" : "Study"};
@@ -28,18 +28,18 @@ Report document_of(const StudyReport& study, bool has_figures) {
     report.parts.push_back(notes);
     return report;
   }
-  const auto figure = [&](std::string (*draw)(const StudyReport&)) { return has_figures ? draw(study) : ""; };
-  report.facts = facts_of(study);
+  const auto chart = [&](std::string (*draw)(const StudyReport&)) { return has_charts ? draw(study) : ""; };
+  report.facts = report_settings(study);
   report.parts = {{.heading = "Verdicts",
                    .tables = {verdict_table(study)},
                    .sentences = tied_words(study),
-                   .figure = figure(difference_figure)},
+                   .chart = chart(interval_chart)},
                   notes};
   of_tables();
-  report.parts.push_back({.heading = "Along training", .figure = figure(curve_figure), .shown = Shown::pages});
+  report.parts.push_back({.heading = "Along training", .chart = chart(curve_chart), .shown = Shown::pages});
   report.parts.push_back({.heading = "Runs",
                           .tables = {run_table(study)},
-                          .figure = figure(value_figure),
+                          .chart = chart(value_chart),
                           .shown = Shown::pages,
                           .is_tall = true});
   auto& usage = report.parts.emplace_back(ReportPart{.heading = "What a run used up, mean of each arm"});
@@ -78,7 +78,7 @@ const std::string columns =
     "detectable,detectable_low,detectable_high,seeds_needed,seeds_low,seeds_high,step,tokens,"
     "predicted_tokens,words,epochs,seconds,flops,verdict,run,note";
 
-std::string text_of(const Line& line) {
+std::string csv_line(const Line& line) {
   std::string text;
   for (const auto& column : separated(columns, ",")) {
     const auto cell = line.find(column);
@@ -111,8 +111,8 @@ std::string setting_lines(const StudyReport& report) {
                                     {"confidence", rules.confidence},
                                     {"power", rules.power},
                                     {"arms", static_cast<double>(rules.arms)}})
-    text += text_of({{"kind", "setting"}, {"value", number(value)}, {"note", name}});
-  return text + text_of({{"kind", "setting"}, {"note", "metric " + report.metric + in_brackets(report.unit)}});
+    text += csv_line({{"kind", "setting"}, {"value", number(value)}, {"note", name}});
+  return text + csv_line({{"kind", "setting"}, {"note", "metric " + report.metric + in_brackets(report.unit)}});
 }
 
 void add_usage(Line& line, const Usage& used) {
@@ -177,7 +177,7 @@ std::string secondary_lines(const StudyReport& report) {
       Line line{{"kind", "secondary"}, {"arm", arm.name}, {"note", traits_of(report.secondary[i]).name}};
       add_mean(line, arm.secondary[i].summary);
       add_difference(line, arm.secondary[i].difference);
-      text += text_of(line);
+      text += csv_line(line);
     }
   return text;
 }
@@ -187,7 +187,7 @@ std::string pair_lines(const StudyReport& report) {
   for (const auto& [first, second, difference] : report.pairs) {
     Line line{{"kind", "pair"}, {"arm", first}, {"note", second}};
     add_difference(line, difference);
-    text += text_of(line);
+    text += csv_line(line);
   }
   return text;
 }
@@ -245,7 +245,7 @@ std::string curve_lines(const ArmReport& arm, bool has_unit) {
     auto line = point_line("mean_curve", arm.name, arm.curve.mean[i]);
     line["mean"] = number(arm.curve.mean[i].loss);
     line["sd"] = number(arm.curve.sd[i]);
-    text += text_of(line);
+    text += csv_line(line);
   }
   if (!has_unit) return text;  // curves are in nats by token
   const auto& differences = arm.difference_curve;
@@ -253,7 +253,7 @@ std::string curve_lines(const ArmReport& arm, bool has_unit) {
     auto line = point_line("difference_curve", arm.name, differences.mean[i]);
     line["difference"] = number(differences.mean[i].loss);
     if (!differences.t_interval.empty()) add(line, "t_low", "t_high", differences.t_interval[i]);
-    text += text_of(line);
+    text += csv_line(line);
   }
   return text;
 }
@@ -288,11 +288,11 @@ json parts_json(const Difference& d) {
 
 std::string to_csv(const StudyReport& report) {
   auto text = columns + "\n";
-  for (const auto& arm : report.arms) text += text_of(arm_line(arm));
-  for (const auto& run : report.runs) text += text_of(run_line(run));
+  for (const auto& arm : report.arms) text += csv_line(arm_line(arm));
+  for (const auto& run : report.runs) text += csv_line(run_line(run));
   text += secondary_lines(report) + pair_lines(report);
   for (const auto& floor : floors_of(report))
-    text += text_of({{"kind", "floor"}, {"mean", number(floor.value)}, {"note", floor.name}});
+    text += csv_line({{"kind", "floor"}, {"mean", number(floor.value)}, {"note", floor.name}});
   text += setting_lines(report);
   for (const auto& arm : report.arms) text += curve_lines(arm, traits_of(report.by).has_curve_in_unit);
   for (const auto& run : report.runs)
@@ -300,16 +300,16 @@ std::string to_csv(const StudyReport& report) {
       auto line = point_line("curve", run.result.arm, point);
       line["seed"] = std::to_string(run.result.seed);
       line["value"] = number(point.loss);
-      text += text_of(line);
+      text += csv_line(line);
     }
   for (const auto& table : report.tables)
     for (const auto& row : table.rows) {
       std::string note;
       for (size_t i = 0; i < row.size(); ++i) note += concat(i == 0 ? "" : "; ", table.header[i].name, ": ", row[i]);
-      text += text_of({{"kind", "table"}, {"arm", table.title}, {"note", note}});
+      text += csv_line({{"kind", "table"}, {"arm", table.title}, {"note", note}});
     }
-  for (const auto& set : tied_words(report)) text += text_of({{"kind", "tied"}, {"note", set}});
-  for (const auto& note : report.notes) text += text_of({{"kind", "note"}, {"note", note}});
+  for (const auto& set : tied_words(report)) text += csv_line({{"kind", "tied"}, {"note", set}});
+  for (const auto& note : report.notes) text += csv_line({{"kind", "note"}, {"note", note}});
   return text;
 }
 

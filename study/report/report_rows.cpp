@@ -75,7 +75,7 @@ int decimals_of(const StudyReport& report) {
 std::string metric_title(const StudyReport& report) {
   if (std::holds_alternative<LossMetric>(report.by)) return concat("held-out ", report.metric, " loss");
   const auto* task = std::get_if<TaskMetric>(&report.by);
-  return task && !task->figure.empty() ? concat(report.metric, " ", task->figure) : report.metric;
+  return task && !task->name.empty() ? concat(report.metric, " ", task->name) : report.metric;
 }
 
 std::string in_brackets(const std::string& unit) { return unit.empty() ? "" : concat(" [", unit, "]"); }
@@ -144,7 +144,7 @@ Table paper_table(const StudyReport& report) {
   for (const auto& floor : floors_of(report))
     table.rows.push_back({floor.name, fixed(floor.value, decimals), "", "", ""});
   std::string facts, legend;
-  for (const auto& [name, value] : facts_of(report))
+  for (const auto& [name, value] : report_settings(report))
     if (name != "arms" && name != "baseline" && name != "runs")
       facts += name == "metric" ? value : concat("; ", name == "margin" ? "" : name + ": ", value);
   facts[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(facts[0])));
@@ -176,15 +176,15 @@ std::vector<Table> secondary_tables(const StudyReport& report) {
                                                        {"p (Holm)", numeric, 4}}});
     double spread = INFINITY, floor = 0;
     for (const auto& arm : report.arms) {
-      const auto& figure = arm.secondary[i];
-      if (figure.summary.sd > 0) spread = std::min(spread, figure.summary.sd);
-      floor = std::max(floor, figure.floor);
+      const auto& score = arm.secondary[i];
+      if (score.summary.sd > 0) spread = std::min(spread, score.summary.sd);
+      floor = std::max(floor, score.floor);
     }
     const int decimals = decimals_for(spread);
     for (const auto& arm : report.arms) {
-      const auto& figure = arm.secondary[i];
-      const auto& summary = figure.summary;
-      const auto& d = figure.difference;
+      const auto& score = arm.secondary[i];
+      const auto& summary = score.summary;
+      const auto& d = score.difference;
       table.rows.push_back({in_one_line(arm.name), std::to_string(summary.count), to_text(summary, decimals),
                             d.seeds > 0 ? fixed(d.mean, decimals, true) : "", to_text(d.interval, decimals),
                             d.p_holm ? p_text(*d.p_holm) : ""});
@@ -254,7 +254,7 @@ std::string question_of(const StudyReport& report) {
   return concat("Which of ", others.size(), " arms ", verb, " ", loss, " of ", in_one_line(report.baseline), "?");
 }
 
-std::vector<std::pair<std::string, std::string>> facts_of(const StudyReport& report) {
+std::vector<std::pair<std::string, std::string>> report_settings(const StudyReport& report) {
   std::set<int64_t> seeds;
   int64_t done = 0;
   for (const auto& run : report.runs) {

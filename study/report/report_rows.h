@@ -1,5 +1,5 @@
 #pragma once
-// What a report is made of: checks and curves of its runs, and the words, the tables and the figures of its forms.
+// What a report is made of: checks and curves of its runs, and the words, the tables and the charts of its forms.
 #include <map>
 #include <optional>
 #include <string>
@@ -17,12 +17,12 @@ nlohmann::json parts_json(const Difference& difference);
 /// `a 4 of 10, b 1 of 10`: the arms that have lost runs; empty where none has.
 std::string failed_words(const StudyReport& report);
 
-/// The figures, in the units of `evaluate`, of the suites that runs of every arm answered (evaluation.suites), of each
+/// The scores, in the units of `evaluate`, of the suites that runs of every arm answered (evaluation.suites), of each
 /// arm with its paired difference to the baseline; p is corrected by Holm over all differences of the table. None where
 /// no suite was answered. Throws DataError for a summary.json that is damaged.
 std::optional<Table> suite_table(const StudyReport& report);
 
-/// Adds to a table of arms, whose names are its first column, a column for each figure of these suites: the mean of an
+/// Adds to a table of arms, whose names are its first column, a column for each score of these suites: the mean of an
 /// arm's runs, with their standard deviation. Throws as suite_table.
 void add_suite_columns(Table& table, const StudyReport& report);
 
@@ -44,7 +44,7 @@ int decimals_of(const StudyReport& report);
 /// `held-out mlm loss`, `blimp accuracy`
 std::string metric_title(const StudyReport& report);
 
-/// ` [nats]`; empty for figures without a unit.
+/// ` [nats]`; empty for scores without a unit.
 std::string in_brackets(const std::string& unit);
 
 /// What curves are of: the metric, or the loss of runs that are judged after their training.
@@ -64,7 +64,7 @@ std::string at_once_words(const StudyReport& report);
 std::string question_of(const StudyReport& report);
 
 /// How it was asked: metric, unit, baseline, seeds, budget, margin, runs.
-std::vector<std::pair<std::string, std::string>> facts_of(const StudyReport& report);
+std::vector<std::pair<std::string, std::string>> report_settings(const StudyReport& report);
 
 /// The tied sets, one sentence each.
 std::vector<std::string> tied_words(const StudyReport& report);
@@ -97,13 +97,13 @@ Usage mean_usage(const ArmReport& arm);
 /// they logged none.
 Table usage_table(const StudyReport& report);
 
-// Figures of a page, as HTML; empty where there is nothing to draw.
+// Charts of a page, as HTML; empty where there is nothing to draw.
 /// The differences of all arms on one axis, with the margin.
-std::string difference_figure(const StudyReport& report);
+std::string interval_chart(const StudyReport& report);
 /// Losses and differences along training, by each currency that is known.
-std::string curve_figure(const StudyReport& report);
+std::string curve_chart(const StudyReport& report);
 /// The value of each run, a row for each arm.
-std::string value_figure(const StudyReport& report);
+std::string value_chart(const StudyReport& report);
 
 /// One trial at the end of the last rung that it reached.
 struct Trial {

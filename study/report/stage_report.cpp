@@ -74,9 +74,9 @@ std::vector<NamedFloor> floors_beside(const StudyMetric& metric, TaskFloors& flo
   const auto* of = std::get_if<TaskMetric>(&metric);
   if (!of) return {};
   const auto finished =
-      std::ranges::find_if(arms, [&](const ArmOnTask& one) { return one.task == of->task && !one.figure.empty(); });
+      std::ranges::find_if(arms, [&](const ArmOnTask& one) { return one.task == of->task && !one.metric.empty(); });
   if (finished == arms.end()) return {};
-  const auto floor = floors.find(of->task, of->figure.empty() ? finished->figure : of->figure, Floor::words);
+  const auto floor = floors.find(of->task, of->name.empty() ? finished->metric : of->name, Floor::words);
   return floor ? std::vector{*floor} : std::vector<NamedFloor>{};
 }
 

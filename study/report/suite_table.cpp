@@ -13,11 +13,11 @@ namespace cloze {
 
 namespace {
 
-/// The values of a figure by arm, `blimp accuracy %`, and those by figure.
-using FigureValues = std::map<std::string, std::map<int64_t, MetricValue>>;
-using SuiteFigures = std::map<std::string, FigureValues>;
+/// The values of a score by arm, `blimp accuracy %`, and those by score.
+using ScoreValues = std::map<std::string, std::map<int64_t, MetricValue>>;
+using SuiteScores = std::map<std::string, ScoreValues>;
 
-/// The items of a figure; none where a run of an earlier version lacks their sums.
+/// The items of a score; none where a run of an earlier version lacks their sums.
 ExampleLosses items_of(const SuiteMetric& metric, const std::string& folder) {
   try {
     return value_of(metric, folder, "").examples;
@@ -27,27 +27,26 @@ ExampleLosses items_of(const SuiteMetric& metric, const std::string& folder) {
 }
 
 /// Adds the suites of a run's summary.json.
-void add_answers(const RunResult& run, SuiteFigures& figures) {
+void add_answers(const RunResult& run, SuiteScores& scores) {
   const auto summary = read_summary(run.folder, "resume the run, which writes it again");
   if (!summary.contains("suites")) return;
   for (const auto& [suite, metrics] : summary["suites"].items())
-    for (const auto& [metric, figure] : metrics.items())
-      if (const auto score = score_of(metric, figure); score.is_defined())
-        figures[suite + " " + metric_words(metric)][run.arm][run.seed] = {
-            .value = in_unit(score.value, metric),
-            .examples = items_of({.suite = suite, .figure = metric}, run.folder)};
+    for (const auto& [metric, entry] : metrics.items())
+      if (const auto score = score_of(metric, entry); score.is_defined())
+        scores[suite + " " + metric_words(metric)][run.arm][run.seed] = {
+            .value = in_unit(score.value, metric), .examples = items_of({.suite = suite, .name = metric}, run.folder)};
 }
 
-SuiteFigures answers_of(const StudyReport& report) {
-  SuiteFigures figures;
+SuiteScores answers_of(const StudyReport& report) {
+  SuiteScores scores;
   for (const auto& arm : report.arms)
-    for (const auto& run : arm.runs) add_answers(run, figures);
-  return figures;
+    for (const auto& run : arm.runs) add_answers(run, scores);
+  return scores;
 }
 
-ArmValues values_of(const FigureValues& figure, const std::string& arm) {
+ArmValues values_of(const ScoreValues& of_arms, const std::string& arm) {
   ArmValues values;
-  if (const auto of_arm = figure.find(arm); of_arm != figure.end())
+  if (const auto of_arm = of_arms.find(arm); of_arm != of_arms.end())
     for (const auto& [seed, value] : of_arm->second) values.push_back({seed, &value});
   return values;
 }
@@ -56,8 +55,8 @@ ArmValues values_of(const FigureValues& figure, const std::string& arm) {
 
 void add_suite_columns(Table& table, const StudyReport& report) {
   int rank = 0;
-  for (const auto& [figure, values] : answers_of(report)) {
-    table.header.emplace_back(figure, ColumnKind::number, ++rank);
+  for (const auto& [metric, values] : answers_of(report)) {
+    table.header.emplace_back(metric, ColumnKind::number, ++rank);
     for (auto& row : table.rows) {
       const auto summary = summarize(values_of(values, row.front()));
       auto cell = summary.count > 0 ? digits(summary.mean, 4) : "";
@@ -68,8 +67,8 @@ void add_suite_columns(Table& table, const StudyReport& report) {
 }
 
 std::optional<Table> suite_table(const StudyReport& report) {
-  const auto figures = answers_of(report);
-  if (figures.empty()) return {};
+  const auto scores = answers_of(report);
+  if (scores.empty()) return {};
   constexpr auto number = ColumnKind::number;
   Table table{.title = "Evaluation suites",
               .header = {"suite",
@@ -81,7 +80,7 @@ std::optional<Table> suite_table(const StudyReport& report) {
                          {interval_head(report), number},
                          {"p (Holm)", number}}};
   std::vector<Difference> differences;
-  for (const auto& [figure, values] : figures)
+  for (const auto& [metric, values] : scores)
     for (const auto& arm : report.arms) {
       const auto own = values_of(values, arm.name);
       if (own.empty()) continue;
@@ -90,7 +89,7 @@ std::optional<Table> suite_table(const StudyReport& report) {
       const Pairs pairs(own, is_compared ? values_of(values, report.baseline) : ArmValues{});
       const auto& d = differences.emplace_back(pairs.count() > 0 ? pairs.test(report.rules) : Difference{});
       auto& row = table.rows.emplace_back(std::vector<std::string>{
-          figure, arm.name, std::to_string(summary.count), digits(summary.mean, 4),
+          metric, arm.name, std::to_string(summary.count), digits(summary.mean, 4),
           summary.count > 1 ? digits(summary.sd, 2) : "", d.seeds > 0 ? digits(d.mean, 3) : "", "", ""});
       if (d.seeds < 2) continue;
       const auto interval = deciding_interval(d, {.confidence = report.rules.confidence});

@@ -12,7 +12,7 @@
 #include "run/run_files.h"
 #include "study/execution/runs.h"
 #include "study/measures/task_value.h"
-#include "tasks/figures/task_metric.h"
+#include "tasks/scores/task_metric.h"
 
 namespace cloze {
 
@@ -42,21 +42,21 @@ std::optional<std::vector<TaskPrediction>> predictions_by_words(const Task& task
   return floor_predictions(task.config.kind, Floor::words, train, test, task.labels);
 }
 
-/// A figure of predictions, in points where it is no error.
-std::optional<double> figure_of_floor(const Task& task, const std::vector<TaskItem>& test,
-                                      const std::vector<TaskPrediction>& predictions, const std::string& figure) {
+/// A metric of predictions, in points where it is no error.
+std::optional<double> score_of_floor(const Task& task, const std::vector<TaskItem>& test,
+                                     const std::vector<TaskPrediction>& predictions, const std::string& metric) {
   for (const auto& one : values_of(task.config.kind, test, task.labels, predictions, metric_options(task)))
-    if (one.metric == figure && one.is_defined()) return points_of(one.value, figure);
+    if (one.metric == metric && one.is_defined()) return points_of(one.value, metric);
   return {};
 }
 
 }  // namespace
 
-std::optional<NamedFloor> floor_of_words(const std::string& folder, const std::string& figure) {
+std::optional<NamedFloor> floor_of_words(const std::string& folder, const std::string& metric) {
   const auto task = open_prepared_task(folder).task;
   const auto test = read_prepared_split(folder, "test").items;
   const auto predictions = predictions_by_words(task, folder, test);
-  const auto value = predictions ? figure_of_floor(task, test, *predictions, figure) : std::nullopt;
+  const auto value = predictions ? score_of_floor(task, test, *predictions, metric) : std::nullopt;
   if (!value) return {};
   return NamedFloor{.name = name_of_floor(task.config.kind, Floor::words), .value = *value};
 }
@@ -67,16 +67,16 @@ TaskFloors::TaskFloors(const Plan& tasks) : tasks_(tasks), path_(tasks.folder + 
     of_words_[key] = value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
 
-std::optional<NamedFloor> TaskFloors::find(const std::string& task, const std::string& figure, Floor floor) {
+std::optional<NamedFloor> TaskFloors::find(const std::string& task, const std::string& metric, Floor floor) {
   const auto& rows = rows_of(task);
   if (!rows) return {};
   const auto& of = rows->prepared.task;
   std::optional<double> value;
   if (floor == Floor::words) {
-    value = of_words(*rows, figure);
+    value = of_words(*rows, metric);
   } else {
     const auto test = read_prepared_split(rows->folder, "test").items;
-    value = figure_of_floor(of, test, constant_predictions(of.config.kind, test, of.labels), figure);
+    value = score_of_floor(of, test, constant_predictions(of.config.kind, test, of.labels), metric);
   }
   if (!value) return {};
   return NamedFloor{.name = name_of_floor(of.config.kind, floor), .value = *value};
@@ -94,11 +94,11 @@ const std::optional<TaskFloors::Rows>& TaskFloors::rows_of(const std::string& ta
   return known->second;
 }
 
-std::optional<double> TaskFloors::of_words(const Rows& rows, const std::string& figure) {
-  const auto key = concat(rows.prepared.fingerprint, " ", figure, " ", CLOZE_VERSION);
+std::optional<double> TaskFloors::of_words(const Rows& rows, const std::string& metric) {
+  const auto key = concat(rows.prepared.fingerprint, " ", metric, " ", CLOZE_VERSION);
   const auto [known, is_new] = of_words_.emplace(key, std::nullopt);
   if (!is_new) return known->second;
-  if (const auto floor = floor_of_words(rows.folder, figure)) known->second = floor->value;
+  if (const auto floor = floor_of_words(rows.folder, metric)) known->second = floor->value;
   keep();
   return known->second;
 }

@@ -18,7 +18,7 @@
 #include "study/report/report_rows.h"
 #include "study/search/stages.h"
 #include "study/search/task_plan.h"
-#include "tasks/figures/task_metric.h"
+#include "tasks/scores/task_metric.h"
 
 namespace cloze {
 
@@ -44,7 +44,7 @@ const ArmOnTask* find_in(const std::vector<ArmOnTask>& arms, const std::string& 
 double height_of(const ArmOnTask& one) {
   const double mean = one.mean();
   if (std::isnan(mean)) return -std::numeric_limits<double>::infinity();
-  return is_error(one.figure) ? -mean : mean;
+  return is_error(one.metric) ? -mean : mean;
 }
 
 /// The rank of an arm on a task, 1 for the best; equal means share theirs. Arms that are held apart have none.
@@ -64,14 +64,14 @@ std::string cell_of(const ArmOnTask& one) {
   std::vector<double> values;
   for (const auto& of_run : one.values) values.push_back(mean_of(of_run));
   const auto summary = summarize(values.size() == 1 ? one.values.front() : values);
-  const auto decimals = is_error(one.figure) ? 4 : 2;
+  const auto decimals = is_error(one.metric) ? 4 : 2;
   const auto text = std::isfinite(summary.mean) ? to_text(summary, decimals) : "undefined";
   return one.unlearned > 0 ? text + " *" : text;
 }
 
-/// Whether a figure is a correlation or an agreement, from -1 on.
-bool may_be_negative(const std::string& figure) {
-  return contains(std::array{"pearson", "spearman", "mcc", "kappa"}, figure);
+/// Whether a metric is a correlation or an agreement, from -1 on.
+bool may_be_negative(const std::string& metric) {
+  return contains(std::array{"pearson", "spearman", "mcc", "kappa"}, metric);
 }
 
 /// The means over these tasks of the runs that have all of them.
@@ -90,7 +90,7 @@ std::vector<double> means_of_runs(const std::vector<const ArmOnTask*>& tasks) {
 }
 
 /// `82.91 [82.10, 83.72]`: the mean over these tasks of the runs that have all of them, with its interval where there
-/// are several; empty where none has, and for an undefined figure.
+/// are several; empty where none has, and for an undefined metric.
 std::string mean_over_tasks(const std::vector<const ArmOnTask*>& tasks) {
   const auto summary = summarize(means_of_runs(tasks));
   if (summary.count == 0 || !std::isfinite(summary.mean)) return "";
@@ -100,7 +100,7 @@ std::string mean_over_tasks(const std::vector<const ArmOnTask*>& tasks) {
     squares += std::pow(ExampleError{.items = task->items}.reach(0.05) / static_cast<double>(tasks.size()), 2);
   const auto interval = *mean_interval(summary, 0.95);
   const double reach = std::hypot(interval.high - summary.mean, std::sqrt(squares));
-  const bool are_shares = std::ranges::none_of(tasks, [](const auto* task) { return may_be_negative(task->figure); });
+  const bool are_shares = std::ranges::none_of(tasks, [](const auto* task) { return may_be_negative(task->metric); });
   const double low = std::max(are_shares ? 0.0 : -100.0, summary.mean - reach);
   return concat(fixed(summary.mean, 2), " [", fixed(low, 2), ", ", fixed(std::min(100.0, summary.mean + reach), 2),
                 "]");
@@ -113,8 +113,8 @@ std::string recipe_words(const Plan& tasks) {
   return like == options.end() ? "the recipe that each task file names, else google-bert" : "the recipe " + *(like + 1);
 }
 
-std::string sd_cell(double sd, const std::string& figure) {
-  return std::isnan(sd) ? "" : fixed(sd, is_error(figure) ? 4 : 2);
+std::string sd_cell(double sd, const std::string& metric) {
+  return std::isnan(sd) ? "" : fixed(sd, is_error(metric) ? 4 : 2);
 }
 
 /// The arm of a fine-tuning and, of runs that no study planned, its run.
@@ -196,8 +196,8 @@ std::vector<ArmOnTask> arms_on_tasks(const Plan& tasks) {
     if (at == arms.end()) at = arms.insert(arms.end(), ArmOnTask{.arm = arm, .task = job.task, .changed = changed});
     if (!is_done) continue;
     const auto outcome = outcome_of(run.folder);
-    at->figure = outcome.figure;
-    at->items = is_error(outcome.figure) ? 0 : outcome.items;
+    at->metric = outcome.metric;
+    at->items = is_error(outcome.metric) ? 0 : outcome.items;
     at->unlearned += !outcome.learned;
     const auto [row, is_new] =
         row_of.emplace(run.config.init.from + "\n" + job.task + "\n" + arm + changed, at->values.size());
@@ -212,10 +212,10 @@ Table rank_table(const std::vector<ArmOnTask>& arms) {
   const auto tasks = distinct(arms, &ArmOnTask::task);
   std::vector<std::string> heads{"arm"};
   for (const auto& task : tasks) {
-    std::string figure;
+    std::string metric;
     for (const auto& one : arms)
-      if (one.task == task && !one.figure.empty()) figure = one.figure;
-    heads.push_back(figure.empty() ? task : task + " " + figure + (is_error(figure) ? "" : " %"));
+      if (one.task == task && !one.metric.empty()) metric = one.metric;
+    heads.push_back(metric.empty() ? task : task + " " + metric + (is_error(metric) ? "" : " %"));
   }
   heads.insert(heads.end(), {"mean", "average rank"});
   Table table{.title = "Tasks", .header = columns_of_numbers(heads)};
@@ -231,7 +231,7 @@ Table rank_table(const std::vector<ArmOnTask>& arms) {
       if (!one) continue;
       is_apart = is_apart || !one->changed.empty();
       ranks.push_back(rank_of(arms, *one));
-      if (!is_error(one->figure)) shares.push_back(one);
+      if (!is_error(one->metric)) shares.push_back(one);
     }
     row.push_back(has_all ? mean_over_tasks(shares) : "");
     row.push_back(has_all && !is_apart ? fixed(mean_of(ranks), 2) : "");
@@ -248,7 +248,7 @@ Table finetuning_table(const std::vector<ArmOnTask>& arms) {
   for (const auto& one : arms) {
     const auto spread = split_spread(one.values);
     table.rows.push_back({one.task, one.arm, std::to_string(one.values.size()), std::to_string(one.count()),
-                          sd_cell(spread.of_runs, one.figure), sd_cell(spread.of_finetunings, one.figure),
+                          sd_cell(spread.of_runs, one.metric), sd_cell(spread.of_finetunings, one.metric),
                           std::to_string(one.unlearned)});
   }
   return table;
@@ -347,7 +347,7 @@ nlohmann::json numbers_of(const std::vector<ArmOnTask>& arms, const std::vector<
   for (const auto& one : arms)
     of_arms.push_back({{"arm", one.arm},
                        {"task", one.task},
-                       {"figure", one.figure},
+                       {"figure", one.metric},
                        {"runs", one.runs},
                        {"values", one.values},
                        {"unlearned", one.unlearned}});
@@ -415,22 +415,22 @@ std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTa
 }
 
 void add_floors(Table& ranks, TaskFloors& floors, const std::vector<ArmOnTask>& arms) {
-  // Of a task without a finished fine-tuning nothing is known, not even its figure.
+  // Of a task without a finished fine-tuning nothing is known, not even its metric.
   std::vector<std::pair<std::string, std::string>> tasks;
   for (const auto& task : distinct(arms, &ArmOnTask::task)) {
     const auto finished =
-        std::ranges::find_if(arms, [&](const auto& one) { return one.task == task && !one.figure.empty(); });
-    tasks.emplace_back(task, finished == arms.end() ? "" : finished->figure);
+        std::ranges::find_if(arms, [&](const auto& one) { return one.task == task && !one.metric.empty(); });
+    tasks.emplace_back(task, finished == arms.end() ? "" : finished->metric);
   }
   for (const auto floor : {Floor::constant, Floor::words}) {
     std::vector<std::string> names, cells;
     double sum = 0, count = 0;
     bool has_all = true;
-    for (const auto& [task, figure] : tasks) {
-      const auto found = figure.empty() ? std::nullopt : floors.find(task, figure, floor);
-      cells.push_back(found ? fixed(found->value, is_error(figure) ? 4 : 2) : "");
+    for (const auto& [task, metric] : tasks) {
+      const auto found = metric.empty() ? std::nullopt : floors.find(task, metric, floor);
+      cells.push_back(found ? fixed(found->value, is_error(metric) ? 4 : 2) : "");
       if (found && !contains(names, found->name)) names.push_back(found->name);
-      if (is_error(figure)) continue;  // which a mean of points leaves out
+      if (is_error(metric)) continue;  // which a mean of points leaves out
       has_all = has_all && found;
       sum += found ? found->value : 0;
       ++count;

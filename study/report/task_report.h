@@ -8,7 +8,7 @@
 #include "core/report/table.h"
 #include "study/plan/plan.h"
 #include "study/statistics/statistics.h"
-#include "tasks/figures/floors.h"
+#include "tasks/scores/floors.h"
 #include "tasks/rows/prepared_task.h"
 
 namespace cloze {
@@ -16,11 +16,11 @@ namespace cloze {
 /// The finished fine-tunings of an arm on a task. Those that were changed on their way alike, or whose networks were,
 /// are an arm of their own.
 struct ArmOnTask {
-  std::string arm{}, task{}, figure{};
+  std::string arm{}, task{}, metric{};
   std::string changed{};                      ///< `changed at step 40 with ...`; empty: nothing was
   std::vector<std::vector<double>> values{};  ///< [runs][fine-tunings], in points where it is no error
   std::vector<std::string> runs{};            ///< [runs], their folders
-  int64_t items = 0;                          ///< of the test part, of which the figure is; 0: it is an error
+  int64_t items = 0;                          ///< of the test part, of which the metric is; 0: it is an error
   int64_t unlearned = 0;                      ///< that are not shown to be better than the floor on the valid part
   double mean() const;                        ///< over runs of the means over their fine-tunings
   int64_t count() const;                      ///< of fine-tunings
@@ -48,7 +48,7 @@ Table finetuning_table(const std::vector<ArmOnTask>& arms);
 /// A run against another on a task.
 struct RunsOnTask {
   std::string task{}, run{};
-  bool is_of_error = false;  ///< less of the figure is better
+  bool is_of_error = false;  ///< less of the metric is better
   Difference difference{};   ///< with p_holm over all
 };
 
@@ -71,19 +71,19 @@ std::string finetuning_words(const Plan& tasks);
 /// What a reader has to know of a plan of fine-tunings: recipes, and runs that did not learn or did not end.
 std::vector<std::string> task_notes(const Plan& tasks, const std::vector<ArmOnTask>& arms);
 
-/// What the words of a task's training part tell of its test part by a figure; none where its kind has no such floor.
+/// What the words of a task's training part tell of its test part by a metric; none where its kind has no such floor.
 /// Throws DataError as read_prepared_split.
 ///
 /// folder  of the prepared rows
-std::optional<NamedFloor> floor_of_words(const std::string& folder, const std::string& figure);
+std::optional<NamedFloor> floor_of_words(const std::string& folder, const std::string& metric);
 
 /// The floors of the tasks of a plan of fine-tunings.
 class TaskFloors {
  public:
   explicit TaskFloors(const Plan& tasks);
-  /// That of a task by a figure; none without a finished fine-tuning, and where its kind has no such floor. Throws
+  /// That of a task by a metric; none without a finished fine-tuning, and where its kind has no such floor. Throws
   /// DataError as read_prepared_split.
-  std::optional<NamedFloor> find(const std::string& task, const std::string& figure, Floor floor);
+  std::optional<NamedFloor> find(const std::string& task, const std::string& metric, Floor floor);
 
  private:
   /// The rows of a finished fine-tuning.
@@ -92,7 +92,7 @@ class TaskFloors {
     PreparedTask prepared{};
   };
   const std::optional<Rows>& rows_of(const std::string& task);
-  std::optional<double> of_words(const Rows& rows, const std::string& figure);
+  std::optional<double> of_words(const Rows& rows, const std::string& metric);
   void keep() const;
 
   const Plan& tasks_;
@@ -102,7 +102,7 @@ class TaskFloors {
 };
 
 /// Adds rows to the rank_table of these arms, with values of the same items: one of what the test part of each task has
-/// most, and, where a task is a classification, one of a logistic regression on its words (tasks/figures/floors.h),
+/// most, and, where a task is a classification, one of a logistic regression on its words (tasks/scores/floors.h),
 /// with their means over tasks. A task without a finished fine-tuning has none. Throws DataError as TaskFloors::find.
 void add_floors(Table& ranks, TaskFloors& floors, const std::vector<ArmOnTask>& arms);
 

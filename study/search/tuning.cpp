@@ -10,7 +10,7 @@
 #include "core/text.h"
 #include "study/measures/task_value.h"
 #include "study/search/stages.h"
-#include "tasks/figures/task_metric.h"
+#include "tasks/scores/task_metric.h"
 
 namespace cloze {
 
@@ -126,7 +126,7 @@ class TuningReader {
   std::map<std::string, Runs> runs_{};  ///< by arm and task
 };
 
-/// The figure of a fine-tuning on the valid part; none of one that failed. One that was changed on its way counts so.
+/// The metric of a fine-tuning on the valid part; none of one that failed. One that was changed on its way counts so.
 std::optional<double> read_try(const Plan& plan, const PlannedRun& run, RunState state, ArmTuning& search,
                                Tuning& tuning) {
   if (const auto curve = read_curve(plan, run); !curve.empty()) tuning.used += curve.back();
@@ -136,7 +136,7 @@ std::optional<double> read_try(const Plan& plan, const PlannedRun& run, RunState
         concat("fine-tuning ", run.name(), " of the search was ", changed, ", and counts as one that failed"));
   if (state != RunState::done || !changed.empty()) return {};
   const auto outcome = outcome_of(run.folder);
-  search.by = TaskMetric{.task = search.task, .figure = outcome.figure, .is_error = is_error(outcome.figure)};
+  search.by = TaskMetric{.task = search.task, .name = outcome.metric, .is_error = is_error(outcome.metric)};
   search.is_of_test = search.is_of_test || outcome.is_chosen_on_test;
   return std::isfinite(outcome.valid) ? std::optional(outcome.valid) : std::nullopt;
 }

@@ -86,7 +86,7 @@ class TableRecords final : public RecordReader {
   std::string where() const override { return tables_.front().where(); }
   uint64_t line() const override { return tables_.front().line(); }
   BadRecords bad() const override { return bad_; }
-  bool may_have_taken_header() const override { return !names_columns_; }
+  bool first_line_may_be_header() const override { return !names_columns_; }
   bool begins_with_numbers() const override { return !names_columns_ && begins_with_numbers_; }
 
  private:

@@ -57,7 +57,7 @@ struct RecordReader {
   virtual BadRecords bad() const { return {}; }
   /// Whether its first line was a record though it may be a header: columns are numbered, and none was said to be
   /// there.
-  virtual bool may_have_taken_header() const { return false; }
+  virtual bool first_line_may_be_header() const { return false; }
   /// Whether the cells of that line are whole numbers, each another one, as names of columns may be.
   virtual bool begins_with_numbers() const { return false; }
 };

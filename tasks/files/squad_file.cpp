@@ -45,8 +45,8 @@ bool is_said_impossible(const json& question, const std::string& where) {
 }
 
 /// Why an answer does not stand in its context; empty where it does, at `byte`.
-std::string fault_of(const std::string& context, const CodePoints& places, const std::string& text, int64_t start,
-                     int64_t& byte) {
+std::string mistake_in(const std::string& context, const CodePoints& places, const std::string& text, int64_t start,
+                       int64_t& byte) {
   byte = places.byte(start);
   if (byte < 0) return concat("answer '", shortened(text), "' begins at ", start, ", outside of its context");
   if (text.empty()) return concat("an answer at ", start, " is empty");
@@ -76,7 +76,7 @@ bool place_answers(const std::string& context, const CodePoints& places, const s
   gold = spans_answer({});
   for (size_t i = 0; i < texts.size(); ++i) {
     int64_t byte = 0;
-    const auto fault = fault_of(context, places, texts[i], starts[i], byte);
+    const auto fault = mistake_in(context, places, texts[i], starts[i], byte);
     if (!fault.empty()) {
       if (bad.count++ == 0) bad.first = which + ": " + fault;
       return false;

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "core/text.h"
-#include "tasks/figures/label_names.h"
-#include "tasks/figures/task_scorer.h"
+#include "tasks/scores/label_names.h"
+#include "tasks/scores/task_scorer.h"
 #include "tasks/task_record.h"
 
 namespace cloze {
@@ -172,7 +172,7 @@ bool TaskKindRules::target_fits(const TaskRow& row, int64_t labels) const {
   return row.gold.labels.empty() && (!learns_labels || is_label_id(row.gold.label, labels));
 }
 
-std::string TaskKindRules::text_of(const TaskAnswer& answer, const TaskLabels& labels) const {
+std::string TaskKindRules::spelled(const TaskAnswer& answer, const TaskLabels& labels) const {
   if (form == AnswerForm::value) return digits(answer.value, 9);
   if (form == AnswerForm::spans) return answer.text();
   if (form == AnswerForm::label && !learns_labels) return std::to_string(answer.label);

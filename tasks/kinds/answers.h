@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "tasks/figures/item_prediction.h"
+#include "tasks/scores/item_prediction.h"
 #include "tasks/kinds/kinds.h"
 #include "tasks/rows/rows.h"
 

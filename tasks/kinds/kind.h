@@ -22,7 +22,7 @@ struct RowCounts;
 struct RowLogits;
 struct ScoredItems;
 struct Task;
-struct TaskFigures;
+struct TaskScores;
 struct TaskRow;
 struct TaskScorer;
 class TaskRecord;
@@ -66,7 +66,7 @@ struct TaskKindFacts {
   bool rows_compete = false;   ///< the rows of an item have a score each, and are one example
   std::array<const char*, 2> texts{"first text", "second text"};  ///< what they are called
 
-  // Its predictions and figures.
+  // Its predictions and scores.
   const char* gold_name = "label";      ///< what is right, for the message where it is missing
   const char* key = "label";            ///< of a prediction in JSON lines
   const char* shares = "";              ///< key of the numbers by label or candidate beside it; empty: there are none
@@ -109,7 +109,7 @@ struct TaskKindRules : TaskKindFacts {
   virtual void predict(const TaskItem& item, std::span<const TaskRow> rows, std::span<const RowLogits> logits,
                        const PredictionSetting& setting, ItemPrediction& made) const;
   /// An answer in a word, as a cell of a table has it.
-  virtual std::string text_of(const TaskAnswer& answer, const TaskLabels& labels) const;
+  virtual std::string spelled(const TaskAnswer& answer, const TaskLabels& labels) const;
   /// A prediction as a line of predictions.jsonl has it.
   virtual nlohmann::ordered_json json_of(const ItemPrediction& made, const TaskItem& item,
                                          const TaskLabels& labels) const;
@@ -125,11 +125,11 @@ struct TaskKindRules : TaskKindFacts {
   /// Throws DataError for an item or a prediction that cannot be scored.
   virtual void check_prediction(const TaskItem& item, const TaskPrediction& prediction, int64_t labels) const;
   virtual std::vector<TaskScorerMaker> scorers(const ScoredItems& scored) const;
-  virtual void add_tables(const ScoredItems&, TaskFigures&) const {}
+  virtual void add_tables(const ScoredItems&, TaskScores&) const {}
   /// Of kinds whose items are right or wrong: the prediction is wholly right.
   virtual bool is_right(const TaskItem& item, const TaskPrediction& prediction, const ScoredItems& scored) const;
-  /// The figure that chooses where a task names none, of those that it has.
-  virtual std::string usual_metric(const std::vector<std::string>& figures) const { return figures.at(0); }
+  /// The score that chooses where a task names none, of those that it has.
+  virtual std::string usual_metric(const std::vector<std::string>& scores) const { return scores.at(0); }
   /// The one answer that is right most often; of words the one of each.
   virtual TaskAnswer constant_answer(const std::vector<TaskItem>& items, const TaskLabels& labels) const;
 

@@ -1,4 +1,4 @@
-// The verbs finetune and predict, and figures of fine-tuned runs.
+// The verbs finetune and predict, and scores of fine-tuned runs.
 #include <sys/stat.h>
 
 #include <cmath>

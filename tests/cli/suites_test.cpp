@@ -32,7 +32,7 @@ const std::string& run_by_words() {
   return run;
 }
 
-const json& figure(const json& run, size_t number) { return run["suites"][0]["figures"][number]; }
+const json& score(const json& run, size_t number) { return run["suites"][0]["figures"][number]; }
 
 /// A text that is longer than the models.
 std::string longest() {
@@ -62,15 +62,15 @@ TEST_CASE("runs answer a suite in one table, with lines of results and of predic
   const auto found = json_of(cloze("evaluate " + w.run + " " + other + " --suite " + file + " --json --out " + out));
   REQUIRE(found["runs"].size() == 2);
   CHECK(found["runs"][0]["run"] == w.run);
-  CHECK(figure(found["runs"][0], 0)["metric"] == "accuracy");
-  CHECK(figure(found["runs"][0], 0)["count"] == 3);
-  CHECK(figure(found["runs"][0], 0)["ties"] == 1);
+  CHECK(score(found["runs"][0], 0)["metric"] == "accuracy");
+  CHECK(score(found["runs"][0], 0)["count"] == 3);
+  CHECK(score(found["runs"][0], 0)["ties"] == 1);
   CHECK_THAT(found["runs"][0]["suites"][0]["notes"][0].get<std::string>(),
              Catch::Contains("1 of 3 items have candidates that are the same"));
   REQUIRE(found["comparisons"].size() == 1);
   const auto& compared = found["comparisons"][0];
   CHECK(compared["items"] == 3);
-  CHECK(compared["first"]["value"] == figure(found["runs"][0], 0)["value"]);
+  CHECK(compared["first"]["value"] == score(found["runs"][0], 0)["value"]);
   const double difference = compared["first"]["value"].get<double>() - compared["second"]["value"].get<double>();
   CHECK(compared["difference"].get<double>() == Approx(difference).margin(1e-12));
   CHECK_THAT(read_file(out + "/table.md"), Catch::Contains("run less words") && Catch::Contains("McNemar"));
@@ -89,7 +89,7 @@ TEST_CASE("runs answer a suite in one table, with lines of results and of predic
   CHECK_THAT(first.text, Catch::Contains("order") && Catch::Contains("answered: scored by pseudo-log-likelihood"));
   const auto kept = json_of(cloze("evaluate " + w.run + " --suite " + file + " --json --keep " +
                                   w.dir.write("kept.tsv", "UID\tpairID\norder\t0\n")));
-  CHECK(figure(kept["runs"][0], 0)["count"] == 1);
+  CHECK(score(kept["runs"][0], 0)["count"] == 1);
 }
 
 TEST_CASE("all checkpoints of a run answer, with their revisions where they are kept by words", "[cli][suites]") {
@@ -208,8 +208,8 @@ TEST_CASE("texts of a suite that are longer than the model are scored in windows
   check_refused(evaluate, 1, "shorten it, or score it in windows with a stride");
   const auto plain = json_of(cloze(evaluate + " --stride 10")),
              half = json_of(cloze(evaluate + " --stride 10 --precision bf16 --cache " + w.dir / "windowed"));
-  CHECK(figure(plain["runs"][0], 0)["count"] == 1);
-  CHECK(figure(half["runs"][0], 0)["count"] == 1);
+  CHECK(score(plain["runs"][0], 0)["count"] == 1);
+  CHECK(score(half["runs"][0], 0)["count"] == 1);
   CHECK(fs::file_size(fs::directory_iterator(w.dir / "windowed")->path()) > 0);
 }
 
@@ -305,14 +305,14 @@ TEST_CASE("ages of acquisition over the checkpoints are correlated with those of
   w.dir.write("known/aoa_word_list.csv", "word_clean,aoa\ncat,19\nmat,24\nwoke,30\n");
   const auto found = json_of(cloze(evaluate + " --all-checkpoints --json --out " + w.dir / "ages"));
   REQUIRE(found["runs"].size() == 3);
-  CHECK(figure(found["runs"][0], 0)["metric"] == "surprisal");
+  CHECK(score(found["runs"][0], 0)["metric"] == "surprisal");
   CHECK(found["runs"][1]["suites"][0]["figures"].size() == 1);
   REQUIRE(found["runs"][2]["suites"][0]["figures"].size() == 2);
-  CHECK(figure(found["runs"][2], 1)["metric"] == "pearson");
-  CHECK_FALSE(figure(found["runs"][2], 1).contains("official"));
+  CHECK(score(found["runs"][2], 1)["metric"] == "pearson");
+  CHECK_FALSE(score(found["runs"][2], 1).contains("official"));
   CHECK_THAT(found["runs"][2]["suites"][0]["notes"].back().get<std::string>(),
              Catch::Contains(" words, by their surprisals at 3 checkpoints"));
-  const auto words = figure(found["runs"][2], 1)["count"].get<size_t>();
+  const auto words = score(found["runs"][2], 1)["count"].get<size_t>();
   CHECK(count_lines(w.dir / "ages/predictions.jsonl") == 9 + words);
   fs::remove_all(run + "/step-00000002");
   const auto few = json_of(cloze(evaluate + " --all-checkpoints --json"));

@@ -45,12 +45,12 @@ TEST_CASE("a view of texts that the model cannot read leaves no page", "[cli][vi
 TEST_CASE("view reads JSON lines and tabs as score does, and a context with its completion as one text",
           "[cli][view]") {
   const auto& w = world();
-  const auto figures = [&](const std::string& name, const std::string& content) {
+  const auto scores = [&](const std::string& name, const std::string& content) {
     return json_of(cloze("view " + w.run + " " + w.dir.write(name, content) + " --json --out " + w.dir / "read.html"));
   };
-  const auto plain = figures("plain.txt", "The cat sat.\nThen it woke.\n");
-  CHECK(figures("keys.jsonl", "{\"text\": \"The cat sat.\"}\n{\"text\": \"Then it woke.\"}\n") == plain);
-  CHECK(figures("tabs.tsv", "context\tcompletion\nThe cat\tsat.\nThen it\twoke.\n") == plain);
+  const auto plain = scores("plain.txt", "The cat sat.\nThen it woke.\n");
+  CHECK(scores("keys.jsonl", "{\"text\": \"The cat sat.\"}\n{\"text\": \"Then it woke.\"}\n") == plain);
+  CHECK(scores("tabs.tsv", "context\tcompletion\nThe cat\tsat.\nThen it\twoke.\n") == plain);
   check_refused("view " + w.run + " " + w.dir.write("cut.jsonl", "{\"text\": ") + " --out " + w.dir / "none.html", 1,
                 "cut.jsonl:1: is not a JSON object (column 10: the text ends in the middle)");
 }

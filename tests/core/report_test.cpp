@@ -13,7 +13,7 @@ const Report small_report{.title = "a <b>",
                           .parts = {{.heading = "Results",
                                      .tables = {{.header = {"arm", {"n", ColumnKind::number}}, .rows = {{"x", "1"}}}},
                                      .sentences = {"so it is"},
-                                     .figure = "<svg></svg>\n"},
+                                     .chart = "<svg></svg>\n"},
                                     {.heading = "Nothing"},
                                     {.heading = "Again", .commands = {"cloze x"}, .shown = Shown::documents},
                                     {.heading = "How", .sentences = {"by hand"}, .shown = Shown::pages}}};

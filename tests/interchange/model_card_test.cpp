@@ -98,9 +98,9 @@ TEST_CASE("the card of an export has data, budget, losses with intervals and how
   const auto losses = metrics(run).back().at("held_out");
   const double loss = losses.at("mlm_loss"), error = losses.at("mlm_standard_error");
   CHECK(line_with(card, "| mlm |") ==
-        concat("| mlm | ", figure_cell(loss, "loss"), " | ", figure_cell(loss - 1.96 * error, "loss"), " to ",
-               figure_cell(loss + 1.96 * error, "loss"), " | ", figure_cell(losses.at("mlm_accuracy"), "accuracy"),
-               " | ", figure_cell(losses.at("mlm_baseline_loss"), "loss"), " |"));
+        concat("| mlm | ", score_cell(loss, "loss"), " | ", score_cell(loss - 1.96 * error, "loss"), " to ",
+               score_cell(loss + 1.96 * error, "loss"), " | ", score_cell(losses.at("mlm_accuracy"), "accuracy"), " | ",
+               score_cell(losses.at("mlm_baseline_loss"), "loss"), " |"));
   CHECK_THAT(card, Contains("\n\n    cloze pretrain tiny.yaml --run runs/short\n\n"));
   CHECK_THAT(card, Contains("LibTorch ") && Contains("## Not evaluated\n"));
   CHECK_THAT(card, !Contains("| changed |"));
@@ -127,10 +127,10 @@ TEST_CASE("texts of records and folders are neither YAML nor Markdown nor Python
   for (const auto* place : {"/data/fingerprint", "/commit", "/libtorch", "/machine/processor", "/machine/isa", "/date",
                             "/branched_from/run"})
     edit_record(run + "/provenance.json", place, hostile);
-  const nlohmann::json figure{{"value", 0.5}, {"low", 0.25}, {"high", 0.75}, {"count", 1000}};
+  const nlohmann::json score{{"value", 0.5}, {"low", 0.25}, {"high", 0.75}, {"count", 1000}};
   const nlohmann::json row{{"step", 2},
                            {"held_out", {{hostile + "_loss", 1.5}}},
-                           {"suites", {{hostile, {{"accuracy", figure}}}, {"damaged", {{"accuracy", "half"}}}}}};
+                           {"suites", {{hostile, {{"accuracy", score}}}, {"damaged", {{"accuracy", "half"}}}}}};
   std::ofstream(run + "/metrics.jsonl", std::ios::app) << json_text(row) << "\n";
   const std::string name = "a\"b'*c*\n---\nlicense: mit\n\xff";
   const auto card = exported_card(run, dir / name);

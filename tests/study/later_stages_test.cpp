@@ -126,7 +126,7 @@ TEST_CASE("a study of stages is decided by a suite, which the runs of the last s
                     "seeds: 2\nbudget: {steps: 100}\nthen: [{budget: {steps: 20}}]\nmetric: {suite: pairs}\n");
   const auto first = study.stages().plans[0];
   CHECK(first.runs[0].config.evaluation.suites.empty());
-  check_figures(first, std::vector<Probe>(2));  // has none that its suites could lack
+  check_metrics(first, std::vector<Probe>(2));  // has none that its suites could lack
   CHECK(study.run().done == 8);
   CHECK(study.run().done == 8);
   CHECK(study.starts("runs/a/seed-1") == "started\n");

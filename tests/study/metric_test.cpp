@@ -1,4 +1,4 @@
-// What studies are decided by: losses, figures of suites, secondary metrics, parts of the held-out text.
+// What studies are decided by: losses, scores of suites, secondary metrics, parts of the held-out text.
 #include "study/measures/metric.h"
 
 #include <filesystem>
@@ -93,9 +93,9 @@ TEST_CASE("answers of another run are not those of a run, which is asked again")
 TEST_CASE("a secondary metric that an arm cannot answer is refused before any run") {
   const Study study(study_by("{objective: mlm}") + "secondary: [{suite: pairs, figure: accurcy}]\n");
   const auto plan = study.stages().compared();
-  CHECK_THAT(error_of([&] { check_figures(plan, {{.suite_figures = {{"pairs", {"accuracy", "micro_accuracy"}}}}}); }),
+  CHECK_THAT(error_of([&] { check_metrics(plan, {{.suite_metrics = {{"pairs", {"accuracy", "micro_accuracy"}}}}}); }),
              Contains("no such figure; did you mean 'accuracy'?"));
-  CHECK_THAT(error_of([&] { check_figures(plan, {{.suite_figures = {{"other", {"accuracy"}}}}}); }),
+  CHECK_THAT(error_of([&] { check_metrics(plan, {{.suite_metrics = {{"other", {"accuracy"}}}}}); }),
              Contains("calls itself other; name it so"));
 }
 
@@ -137,12 +137,12 @@ TEST_CASE("a run that has not answered by a suite is refused with what it has") 
   const auto error = [&](const SuiteMetric& metric) {
     return error_of([&] { value_of(metric, run, "answer it again"); });
   };
-  CHECK_THAT(error({.suite = "other", .figure = "accuracy"}),
+  CHECK_THAT(error({.suite = "other", .name = "accuracy"}),
              Contains("suites.json: has no answers to other; the log of the run says why; answer it again"));
-  CHECK_THAT(error({.suite = "pairs", .figure = "mrr"}),
+  CHECK_THAT(error({.suite = "pairs", .name = "mrr"}),
              Contains("pairs has no mrr; its figures are accuracy, spearman"));
   std::filesystem::remove(run + "/suites.json");
-  CHECK_THAT(error({.suite = "pairs", .figure = "accuracy"}),
+  CHECK_THAT(error({.suite = "pairs", .name = "accuracy"}),
              Contains("is missing, so that the run cannot be compared by a suite; answer it again"));
 }
 

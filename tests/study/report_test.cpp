@@ -54,7 +54,7 @@ StudyReport compared(StudyReport report) {
 }
 
 /// The first mistake in a page: a tag that is not closed, a quote that is open, a bare `&` or `<`; empty for none.
-std::string fault_of(const std::string& html) {
+std::string mistake_in(const std::string& html) {
   std::vector<std::string> open;
   size_t i = html.find('\n') + 1;  // behind the doctype
   while (i < html.size()) {
@@ -99,7 +99,7 @@ const std::string hostile = "<script>alert(\"1\")</script> & 'x' a_b 50% $x$ {#}
 
 TEST_CASE("a page is well formed and names nothing outside it") {
   const auto html = to_html(compared(made_up({"token", "word", "span"}, 5)));
-  CHECK(fault_of(html) == "");
+  CHECK(mistake_in(html) == "");
   for (const std::string outside : {"http://", "https://", "src=", "href=", "@import", "url(", "<script"})
     CHECK(count(html, outside) == 0);
   CHECK_THAT(html, Catch::Contains("prefers-color-scheme: dark") && Catch::Contains("@media print") &&
@@ -134,7 +134,7 @@ TEST_CASE("curves are shown by the currencies that are known, by steps without a
 TEST_CASE("names with the signs of HTML, LaTeX, Markdown and CSV are shown as they are") {
   const auto report = compared(made_up({"plain", hostile}, 3));
   const auto html = to_html(report);
-  CHECK(fault_of(html) == "");
+  CHECK(mistake_in(html) == "");
   CHECK(count(html, "<script") == 0);
   CHECK_THAT(html, Catch::Contains("&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; &#39;x&#39;"));
 
@@ -338,7 +338,7 @@ TEST_CASE("arms whose difference or loss has not come to rest are named") {
 TEST_CASE("of a figure of which more is better a curve that still rises is named, and none that falls") {
   const auto noted = [](double gained) {
     auto report = made_up({"token", "word"}, 3);
-    report.by = SuiteMetric{.suite = "pairs", .figure = "accuracy"};
+    report.by = SuiteMetric{.suite = "pairs", .name = "accuracy"};
     report.rules.higher_is_better = true;
     for (auto& run : report.runs)
       for (auto& point : run.curve) point.loss = run.result.value - (point.point == 20 ? 0 : gained);
@@ -352,7 +352,7 @@ TEST_CASE("of a figure of which more is better a curve that still rises is named
 
 TEST_CASE("runs that answered other items are not compared") {
   auto report = made_up({"token", "word"}, 2);
-  report.by = SuiteMetric{.suite = "pairs", .figure = "accuracy"};
+  report.by = SuiteMetric{.suite = "pairs", .name = "accuracy"};
   report.runs[3].result.text = "of other items";
   CHECK_THROWS_WITH(compared(report),
                     Catch::Contains("answered other items of pairs accuracy; give all runs the same ones"));
@@ -360,27 +360,27 @@ TEST_CASE("runs that answered other items are not compared") {
 
 TEST_CASE("a floor in another unit than the curves is not drawn among them") {
   auto report = made_up({"token", "word"}, 2);
-  report.by = TaskMetric{.task = "cats", .figure = "accuracy", .floor = "majority"};
+  report.by = TaskMetric{.task = "cats", .name = "accuracy", .floor = "majority"};
   report.rules.higher_is_better = true;
   for (auto& run : report.runs) run.result.floor = 2;
   const auto found = compared(report);
   CHECK(found.floor == 2);
-  CHECK_THAT(curve_figure(found), Catch::Contains("held-out loss [nats]") && !Catch::Contains("majority"));
-  CHECK_THAT(value_figure(found), Catch::Contains("majority"));
+  CHECK_THAT(curve_chart(found), Catch::Contains("held-out loss [nats]") && !Catch::Contains("majority"));
+  CHECK_THAT(value_chart(found), Catch::Contains("majority"));
 }
 
 TEST_CASE("losses of runs that are judged later are drawn by objective, each on an axis with its name") {
   auto report = made_up({"token", "word", "pairs"}, 2);
-  report.by = TaskMetric{.task = "cats", .figure = "accuracy"};
+  report.by = TaskMetric{.task = "cats", .name = "accuracy"};
   for (auto& run : report.runs)
     for (auto& point : run.curve) point.of = run.result.arm == "pairs" ? "nsp" : "mlm";
   const auto found = compared(report);
-  const auto figure = curve_figure(found);
+  const auto chart = curve_chart(found);
   constexpr size_t currencies = 3;
-  CHECK(count(figure, "held-out loss of mlm [nats]") == currencies);
-  CHECK(count(figure, "held-out loss of nsp [nats]") == currencies);
-  const auto second = figure.find("held-out loss of nsp by");
-  const auto drawn_in_second = figure.substr(second, figure.find("</svg>", second) - second);
+  CHECK(count(chart, "held-out loss of mlm [nats]") == currencies);
+  CHECK(count(chart, "held-out loss of nsp [nats]") == currencies);
+  const auto second = chart.find("held-out loss of nsp by");
+  const auto drawn_in_second = chart.substr(second, chart.find("</svg>", second) - second);
   CHECK_THAT(drawn_in_second, Catch::Contains("pairs, seed 2") && !Catch::Contains("word"));
   CHECK_THAT(to_csv(found), Catch::Contains(",nsp\n"));
 }
@@ -533,7 +533,7 @@ TEST_CASE("a report of one seed has differences and no interval") {
   const auto arm = to_json(report)["arms"][1];
   CHECK(arm["difference"]["mean"] == report.arms[1].difference.mean);
   CHECK((arm["sd"].is_null() && arm["difference"]["t_interval"].is_null() && arm["difference"]["p_holm"].is_null()));
-  CHECK(fault_of(to_html(report)) == "");
+  CHECK(mistake_in(to_html(report)) == "");
 }
 
 TEST_CASE("a report without a finished run is a page of runs and notes") {
@@ -543,7 +543,7 @@ TEST_CASE("a report without a finished run is a page of runs and notes") {
     run.curve.clear();
   }
   const auto html = to_html(compared(report));
-  CHECK(fault_of(html) == "");
+  CHECK(mistake_in(html) == "");
   CHECK(count(html, "has not finished; it is not in the table") == 4);
 }
 
@@ -602,7 +602,7 @@ TEST_CASE("a page of 300 runs with long curves and 12 columns stays below 3 MB")
   for (int a = 0; a < 30; ++a) arms.push_back("arm " + std::to_string(a));
   auto report = made_up(arms, 10, 1000);
   for (int metric = 1; metric < 12; ++metric)
-    report.secondary.push_back(SuiteMetric{.suite = concat("pairs ", metric), .figure = "accuracy"});
+    report.secondary.push_back(SuiteMetric{.suite = concat("pairs ", metric), .name = "accuracy"});
   for (auto& run : report.runs) {
     const MetricValue value{.value = 50 + run.result.value, .examples = run.result.examples};
     run.result.secondary.assign(report.secondary.size(), value);
@@ -611,5 +611,5 @@ TEST_CASE("a page of 300 runs with long curves and 12 columns stays below 3 MB")
   REQUIRE(report.arms.back().secondary.size() == 11);
   const auto html = to_html(report);
   CHECK(html.size() < 3'000'000);
-  CHECK(fault_of(html) == "");
+  CHECK(mistake_in(html) == "");
 }

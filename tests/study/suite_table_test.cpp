@@ -23,8 +23,8 @@ struct Answers {
     for (size_t i = 0; i < accuracies.size(); ++i) {
       const auto run = arm + "-" + std::to_string(i);
       std::filesystem::create_directories(folder / run);
-      const nlohmann::json figure{{"value", accuracies[i]}, {"count", 10}, {"ties", 0}};
-      const nlohmann::json suite{{"accuracy", figure}, {"groups", {{"islands", {{"accuracy", 1}}}}}};
+      const nlohmann::json score{{"value", accuracies[i]}, {"count", 10}, {"ties", 0}};
+      const nlohmann::json suite{{"accuracy", score}, {"groups", {{"islands", {{"accuracy", 1}}}}}};
       folder.write(run + "/summary.json", nlohmann::json{{"suites", {{"pairs", suite}}}}.dump());
       one.runs.push_back({{}, {}, arm, static_cast<int64_t>(i), folder / run});
     }
@@ -53,9 +53,9 @@ TEST_CASE("runs that answered alike differ by what so many items leave open") {
   Answers answers;
   answers.add("plain", {0.75, 0.75});
   answers.add("other", {0.75, 0.75});
-  const nlohmann::json figure{{"value", 0.75}, {"higher_is_better", true}, {"floor", 0.5},       {"asked", "x"},
-                              {"items", 20},   {"sum", {5, 5, 5}},         {"count", {10, 5, 5}}};
-  const nlohmann::json suites{{"pairs", {{"accuracy", figure}}}};
+  const nlohmann::json score{{"value", 0.75}, {"higher_is_better", true}, {"floor", 0.5},       {"asked", "x"},
+                             {"items", 20},   {"sum", {5, 5, 5}},         {"count", {10, 5, 5}}};
+  const nlohmann::json suites{{"pairs", {{"accuracy", score}}}};
   for (const std::string run : {"plain-0", "plain-1", "other-0", "other-1"})
     answers.folder.write(
         run + "/suites.json",

@@ -162,7 +162,7 @@ TEST_CASE("a run that has not judged its test part is refused, with what judges 
     folder.write("summary.json", R"({"task": )" + std::string(task) + "}");
     CHECK_THAT(error_of([&] { outcome_of(folder.path); }), Catch::Contains("says nothing of the test part of a task"));
   }
-  // No exception of the JSON library: the name of a figure is no path, and what is no truth is none.
+  // No exception of the JSON library: the name of a metric is no path, and what is no truth is none.
   folder.write("summary.json", R"({"task": {"test": {}, "metric": "~x", "learned": "x"}})");
   CHECK_THROWS_AS(outcome_of(folder.path), DataError);
 }
@@ -176,8 +176,8 @@ TEST_CASE("the spread is split into runs and fine-tunings by the analysis of var
 }
 
 TEST_CASE("an arm's rank is the mean over tasks, and equal means share theirs") {
-  const auto on = [](const std::string& arm, const std::string& task, const std::string& figure, double value) {
-    return ArmOnTask{.arm = arm, .task = task, .figure = figure, .values = {{value}}, .runs = {"1"}};
+  const auto on = [](const std::string& arm, const std::string& task, const std::string& metric, double value) {
+    return ArmOnTask{.arm = arm, .task = task, .metric = metric, .values = {{value}}, .runs = {"1"}};
   };
   const auto table = rank_table({on("a", "t", "accuracy", 90), on("b", "t", "accuracy", 90), on("a", "u", "mse", 0.5),
                                  on("b", "u", "mse", 0.25)});
@@ -188,8 +188,8 @@ TEST_CASE("an arm's rank is the mean over tasks, and equal means share theirs") 
 
 TEST_CASE("the mean over tasks has an interval over the runs that have all tasks") {
   const std::vector<std::string> runs{"1", "2", "3"};
-  const ArmOnTask first{.arm = "a", .task = "t", .figure = "f1", .values = {{1, 3}, {4}, {3}}, .runs = runs};
-  ArmOnTask second{.arm = "a", .task = "u", .figure = "f1", .values = {{2}, {5}, {0}}, .runs = {"2", "3", "1"}};
+  const ArmOnTask first{.arm = "a", .task = "t", .metric = "f1", .values = {{1, 3}, {4}, {3}}, .runs = runs};
+  ArmOnTask second{.arm = "a", .task = "u", .metric = "f1", .values = {{2}, {5}, {0}}, .runs = {"2", "3", "1"}};
   // Means of runs are 1, 3 and 4: mean 8 / 3, sd 1.5275, and Student's quantile is 4.3027.
   CHECK(rank_table({first, second}).rows[0][3] == "2.67 [0.00, 6.46]");
   second.runs[1] = "4";                                                   // which has not the first task
@@ -200,9 +200,9 @@ TEST_CASE("the mean over tasks has an interval over the runs that have all tasks
 
 TEST_CASE("the mean over tasks is no more certain than its items allow, where all runs have it alike") {
   ArmOnTask one{
-      .arm = "a", .task = "t", .figure = "accuracy", .values = {{100}, {100}}, .runs = {"1", "2"}, .items = 20};
+      .arm = "a", .task = "t", .metric = "accuracy", .values = {{100}, {100}}, .runs = {"1", "2"}, .items = 20};
   CHECK(rank_table({one}).rows[0][2] == "100.00 [83.16, 100.00]");  // Clopper and Pearson's of 20 of 20
-  one.figure = "mcc";
+  one.metric = "mcc";
   one.values = {{0}, {0}};
   CHECK(rank_table({one}).rows[0][2] == "0.00 [-16.84, 16.84]");
 }
@@ -210,7 +210,7 @@ TEST_CASE("the mean over tasks is no more certain than its items allow, where al
 TEST_CASE("an arm that is held apart has no rank, and moves none of the others") {
   const auto on = [](const std::string& arm, double value, const std::string& changed = "") {
     return ArmOnTask{
-        .arm = arm, .task = "t", .figure = "f1", .changed = changed, .values = {{value}}, .runs = {arm + "/1"}};
+        .arm = arm, .task = "t", .metric = "f1", .changed = changed, .values = {{value}}, .runs = {arm + "/1"}};
   };
   const auto table = rank_table({on("a", 80), on("b", 90), on("b, changed at step 5", 99, "changed at step 5 with x")});
   CHECK(table.rows[0] == std::vector<std::string>{"a", "80.00", "80.00", "2.00"});
@@ -220,7 +220,7 @@ TEST_CASE("an arm that is held apart has no rank, and moves none of the others")
 
 TEST_CASE("an undefined figure ranks last, and has no mean") {
   const auto on = [](const std::string& arm, double value) {
-    return ArmOnTask{.arm = arm, .task = "t", .figure = "pearson", .values = {{value}}, .runs = {"1"}};
+    return ArmOnTask{.arm = arm, .task = "t", .metric = "pearson", .values = {{value}}, .runs = {"1"}};
   };
   const auto table = rank_table({on("a", std::nan("")), on("b", -5)});
   CHECK(table.rows[0] == std::vector<std::string>{"a", "undefined", "", "2.00"});
@@ -244,7 +244,7 @@ TEST_CASE("of a figure that is no mean the items' error is that on the same draw
 
 TEST_CASE("a table of runs and tasks has its values as numbers, and what its intervals are computed from") {
   const ArmOnTask arm{
-      .arm = "wiki", .task = "cats", .figure = "accuracy", .values = {{80, 82.5}}, .runs = {"runs/wiki"}};
+      .arm = "wiki", .task = "cats", .metric = "accuracy", .values = {{80, 82.5}}, .runs = {"runs/wiki"}};
   const auto difference = compare_seeds({82, 84}, {80, 82.5}, {.arms = 2}, {.error = 0.5, .freedom = 99, .count = 100});
   const auto numbers = numbers_of({arm}, {{.task = "cats", .run = "other", .difference = difference}});
   CHECK(numbers["arms"][0]["values"] == nlohmann::json{{80, 82.5}});

@@ -159,8 +159,8 @@ TEST_CASE("the best of a search is the lowest of an error and the highest of oth
   };
   const std::vector<Candidate> candidates{candidate({0.1}, 1), candidate({0.4, 0.2}), candidate({0.2}),
                                           candidate({0.4})};
-  CHECK(best_candidate(candidates, TaskMetric{.task = "t", .figure = "mse", .is_error = true}) == 2);
-  CHECK(best_candidate(candidates, TaskMetric{.task = "t", .figure = "accuracy"}) == 3);
+  CHECK(best_candidate(candidates, TaskMetric{.task = "t", .name = "mse", .is_error = true}) == 2);
+  CHECK(best_candidate(candidates, TaskMetric{.task = "t", .name = "accuracy"}) == 3);
 }
 
 TEST_CASE("a search that was killed goes on, and what it has chosen stays when the study is run again") {
@@ -487,7 +487,7 @@ TEST_CASE("what the words of a task tell is a line of every form, computed once 
   CHECK((rows[2][0] == "majority" && rows[2][2].starts_with("75.0") && rows[2].back() == "floor"));
   CHECK((rows[3][0] == "words" && rows[3][2].starts_with("75.0") && rows[3].back() == "floor"));
   CHECK(paper_table(report).rows[3][0] == "words");
-  CHECK_THAT(value_figure(report), Catch::Contains("majority") && Catch::Contains("words"));
+  CHECK_THAT(value_chart(report), Catch::Contains("majority") && Catch::Contains("words"));
   CHECK_THAT(to_csv(report), Catch::Contains("\nfloor,") && Catch::Contains(",words\n"));
   CHECK(to_json(report)["floors"] == nlohmann::json::parse(R"([{"name": "majority", "value": 75.0},
                                                                {"name": "words", "value": 75.0}])"));

@@ -1,7 +1,7 @@
 // The threshold of no answer that is best for questions.
 #include "tasks/kinds/spans/span_answer.h"
 
-#include "tasks/figures/figures.h"
+#include "tasks/scores/scores.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;

@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "tests/support/catch.h"
-#include "tasks/figures/figures.h"
-#include "tasks/figures/task_metric.h"
-#include "tasks/figures/task_scorer.h"
+#include "tasks/scores/scores.h"
+#include "tasks/scores/task_metric.h"
+#include "tasks/scores/task_scorer.h"
 
 using namespace cloze;
 
@@ -18,10 +18,10 @@ struct ScoredCase {
   TaskLabels labels{};
 
   double value(const std::string& metric) const {
-    const TaskFigures figures{.figures = values_of(kind, items, labels, predictions)};
-    const auto* figure = figure_of(figures, metric);
-    REQUIRE(figure);
-    return figure->is_defined() ? figure->value : std::nan("");
+    const TaskScores scores{.scores = values_of(kind, items, labels, predictions)};
+    const auto* score = score_of(scores, metric);
+    REQUIRE(score);
+    return score->is_defined() ? score->value : std::nan("");
   }
   /// The same items, of which the i-th comes times[i] times.
   ScoredCase repeated(const std::vector<int64_t>& times) const {
@@ -141,7 +141,7 @@ TEST_CASE(
   CHECK(unknown.value("brier") == Approx((0.0625 * 2 + 0.5625 + 0.0625) / 4));
 }
 
-TEST_CASE("less is better of errors, and of no other figure") {
+TEST_CASE("less is better of errors, and of no other score") {
   for (const auto* metric : {"mse", "mae", "nll", "brier", "ece", "ece_mass", "aurc"}) CHECK(is_error(metric));
   for (const auto* metric : {"accuracy", "auc_right", "r2", "kendall"}) CHECK_FALSE(is_error(metric));
 }

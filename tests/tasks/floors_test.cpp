@@ -1,10 +1,10 @@
-#include "tasks/figures/floors.h"
+#include "tasks/scores/floors.h"
 
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
-#include "tasks/figures/benchmark_average.h"
-#include "tasks/figures/figures_output.h"
+#include "tasks/scores/benchmark_average.h"
+#include "tasks/scores/scores_output.h"
 #include "tasks/kinds/classification/word_regression.h"
 #include "tests/support/catch.h"
 
@@ -66,9 +66,9 @@ TEST_CASE("a regression on words needs labels, and classes") {
 TEST_CASE("figures of a task are JSON in which the undefined is null with a reason") {
   const auto items = labelled_texts({{"a", 1}, {"b", 1}, {"c", 1}});
   const std::vector<TaskPrediction> predictions(3, {.answer = {.label = 1}});
-  auto figures = metrics_of("classification", items, two_moods, predictions, {.resamples = 20});
-  add_floor("classification", Floor::constant, items, items, two_moods, {}, figures);
-  const auto json = to_json("mood", figures);
+  auto scores = metrics_of("classification", items, two_moods, predictions, {.resamples = 20});
+  add_floor("classification", Floor::constant, items, items, two_moods, {}, scores);
+  const auto json = to_json("mood", scores);
   CHECK(json["task"] == "mood");
   CHECK(json["metrics"][0]["metric"] == "accuracy");
   CHECK(json["metrics"][0]["value"] == 1);
@@ -80,10 +80,10 @@ TEST_CASE("figures of a task are JSON in which the undefined is null with a reas
   CHECK(kappa["reason"] == "items and predictions have the same single label");
   CHECK(json["per_label"][1]["label"] == "good");
   CHECK(json["confusion"]["counts"][1][1] == 3);
-  const auto picture = confusion_svg("a < b", *figures.confusion);
+  const auto picture = confusion_svg("a < b", *scores.confusion);
   CHECK(picture.find("a &lt; b") != std::string::npos);
   CHECK(picture.find("<title>3</title>") != std::string::npos);
-  CHECK(tables_of("mood", figures).size() == 3);
+  CHECK(tables_of("mood", scores).size() == 3);
 }
 
 TEST_CASE("an average of tasks takes the mean within a task first") {

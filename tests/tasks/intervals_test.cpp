@@ -5,8 +5,8 @@
 #include "core/text.h"
 #include "tests/support/catch.h"
 #include "core/report/clusters.h"
-#include "tasks/figures/bootstrap.h"
-#include "tasks/figures/figures.h"
+#include "tasks/scores/bootstrap.h"
+#include "tasks/scores/scores.h"
 
 using namespace cloze;
 
@@ -64,8 +64,8 @@ TEST_CASE("binomial draws have the mean and the variance of their distribution")
 TEST_CASE("counts of cells that are drawn vary as items that are drawn") {
   // Accuracy is a mean, whose bootstrap has its known standard error.
   const auto drawn = drawn_labels(2000);
-  const auto figures = metrics_of("classification", drawn.items, drawn.labels, drawn.predictions);
-  const auto* micro = figure_of(figures, "f1_micro");  // the same as accuracy here, by the bootstrap
+  const auto scores = metrics_of("classification", drawn.items, drawn.labels, drawn.predictions);
+  const auto* micro = score_of(scores, "f1_micro");  // the same as accuracy here, by the bootstrap
   const double fraction = micro->value, error = std::sqrt(fraction * (1 - fraction) / 2000);
   CHECK((micro->interval->high - micro->interval->low) / (2 * 1.96 * error) == Approx(1).epsilon(0.1));
 }
@@ -73,8 +73,8 @@ TEST_CASE("counts of cells that are drawn vary as items that are drawn") {
 TEST_CASE("the interval of a correlation is that of theory, also where fewer items are drawn than there are") {
   for (const int64_t count : {2000, 60'000}) {
     const auto drawn = drawn_values(count);
-    const auto figures = metrics_of("regression", drawn.items, {}, drawn.predictions, {.resamples = 400});
-    const auto* pearson = figure_of(figures, "pearson");
+    const auto scores = metrics_of("regression", drawn.items, {}, drawn.predictions, {.resamples = 400});
+    const auto* pearson = score_of(scores, "pearson");
     const double error = (1 - 0.36) / std::sqrt(static_cast<double>(count));
     CHECK((pearson->interval->high - pearson->interval->low) / (2 * 1.96 * error) == Approx(1).epsilon(0.15));
     CHECK(pearson->interval->low < pearson->value);
@@ -114,12 +114,12 @@ TEST_CASE("questions on a passage are not independent: intervals are those over 
       right[passage] += drawn.predictions[i].answer.label != 2;
     }
   const auto over_passages = clustered_mean(right, counts);  // itself held to NumPy and statsmodels
-  const auto figures = metrics_of("classification", drawn.items, drawn.labels, drawn.predictions);
-  const auto* accuracy = figure_of(figures, "accuracy");
+  const auto scores = metrics_of("classification", drawn.items, drawn.labels, drawn.predictions);
+  const auto* accuracy = score_of(scores, "accuracy");
   CHECK(accuracy->value == Approx(over_passages.value));
   CHECK(accuracy->interval->low == Approx(over_passages.interval->low));
   CHECK(accuracy->interval->high == Approx(over_passages.interval->high));
-  const auto* micro = figure_of(figures, "f1_micro");  // the same figure, whose interval is the bootstrap's
+  const auto* micro = score_of(scores, "f1_micro");  // the same score, whose interval is the bootstrap's
   const double width = over_passages.interval->high - over_passages.interval->low;
   CHECK(micro->interval->high - micro->interval->low == Approx(width).epsilon(0.1));
   const auto alone = wilson(over_passages.value * 900, 900);
@@ -129,7 +129,7 @@ TEST_CASE("questions on a passage are not independent: intervals are those over 
   for (size_t i = 0; i < opposite.size(); ++i)
     opposite[i].answer.label = opposite[i].answer.label == 2 ? drawn.items[i].gold.label : 2;
   const auto compared = compare_predictions("classification", drawn.items, drawn.labels, drawn.predictions, opposite);
-  const auto& difference = compared.figures.front();
+  const auto& difference = compared.scores.front();
   CHECK(difference.interval->high - difference.interval->low == Approx(2 * width).epsilon(0.1));
 }
 
@@ -144,8 +144,8 @@ TEST_CASE("intervals are a function of the seed") {
   const auto drawn = drawn_values(300);
   const auto interval = [&](uint64_t seed) {
     const MetricOptions options{.resamples = 200, .seed = seed};
-    const auto figures = metrics_of("regression", drawn.items, {}, drawn.predictions, options);
-    return figure_of(figures, "spearman")->interval;
+    const auto scores = metrics_of("regression", drawn.items, {}, drawn.predictions, options);
+    return score_of(scores, "spearman")->interval;
   };
   CHECK((interval(1) == interval(1)));
   CHECK((interval(1) != interval(2)));
@@ -165,7 +165,7 @@ TEST_CASE("two sets of predictions are compared on the same items") {
   auto worse = drawn.predictions;
   for (size_t i = 0; i < worse.size(); i += 20) worse[i].answer.label = 2;
   const auto compared = compare_predictions("classification", drawn.items, drawn.labels, drawn.predictions, worse);
-  const auto& accuracy = compared.figures.front();
+  const auto& accuracy = compared.scores.front();
   CHECK(accuracy.metric == "accuracy");
   CHECK(accuracy.value * 1000 == Approx(static_cast<double>(compared.only_first - compared.only_second)));
   // The same items are drawn for both: the interval is as wide as that of the mean of paired differences.
@@ -175,7 +175,7 @@ TEST_CASE("two sets of predictions are compared on the same items") {
   CHECK(compared.mcnemar.value() < 0.01);
   const auto same =
       compare_predictions("classification", drawn.items, drawn.labels, drawn.predictions, drawn.predictions);
-  CHECK(same.figures.front().interval->low == Approx(std::pow(0.025, 1.0 / 1000) - 1));  // none of 1,000 differs
+  CHECK(same.scores.front().interval->low == Approx(std::pow(0.025, 1.0 / 1000) - 1));  // none of 1,000 differs
   CHECK(same.mcnemar == 1);
 }
 
@@ -188,14 +188,14 @@ TEST_CASE("an interval of figures of 1 or 0 knows how many items they are of") {
   }
   const auto right = metrics_of("classification", all.items, all.labels, all.predictions);
   const auto of_items = wilson(100, 100), of_positives = wilson(20, 20);
-  CHECK(figure_of(right, "accuracy")->interval->low == of_items.low);
-  CHECK(figure_of(right, "f1")->interval->low == of_positives.low);
-  CHECK(figure_of(right, "f1")->interval->high == of_positives.high);
-  CHECK(figure_of(right, "recall")->interval->low == of_positives.low);
-  CHECK(figure_of(right, "f1_macro")->interval->low == of_items.low);
-  CHECK(figure_of(right, "mcc")->interval->low == 2 * of_items.low - 1);
+  CHECK(score_of(right, "accuracy")->interval->low == of_items.low);
+  CHECK(score_of(right, "f1")->interval->low == of_positives.low);
+  CHECK(score_of(right, "f1")->interval->high == of_positives.high);
+  CHECK(score_of(right, "recall")->interval->low == of_positives.low);
+  CHECK(score_of(right, "f1_macro")->interval->low == of_items.low);
+  CHECK(score_of(right, "mcc")->interval->low == 2 * of_items.low - 1);
   for (auto& prediction : all.predictions) prediction.answer.label = 1 - prediction.answer.label;
   const auto wrong = metrics_of("classification", all.items, all.labels, all.predictions);
-  CHECK(figure_of(wrong, "f1")->value == 0);
-  CHECK(figure_of(wrong, "f1")->interval->high == wilson(0, 100).high);
+  CHECK(score_of(wrong, "f1")->value == 0);
+  CHECK(score_of(wrong, "f1")->interval->high == wilson(0, 100).high);
 }

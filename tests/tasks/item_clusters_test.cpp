@@ -1,4 +1,4 @@
-#include "tasks/figures/item_clusters.h"
+#include "tasks/scores/item_clusters.h"
 
 #include "tests/support/catch.h"
 

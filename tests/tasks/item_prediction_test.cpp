@@ -1,5 +1,5 @@
 // Predictions from logits, number by number.
-#include "tasks/figures/item_prediction.h"
+#include "tasks/scores/item_prediction.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -31,7 +31,7 @@ TEST_CASE("a label is that of the highest mean logit over windows, with its prob
   const double all = 2 * std::exp(1.0) + std::exp(2.0);
   CHECK(found.prediction.probabilities.at(1) == Approx(std::exp(2.0) / all).epsilon(1e-12));
   CHECK(found.loss == Approx(-std::log(std::exp(2.0) / all)).epsilon(1e-12));
-  CHECK(AnyTaskKind("classification")->text_of(found.prediction.answer, three_labels) == "B");
+  CHECK(AnyTaskKind("classification")->spelled(found.prediction.answer, three_labels) == "B");
   CHECK(std::isnan(predict_item(text_item("a"), rows, logits, of_kind("classification")).loss));
   CHECK(std::isnan(
       predict_item(text_item("a", label_answer(unknown_label)), rows, logits, of_kind("classification")).loss));
@@ -50,7 +50,7 @@ TEST_CASE("several labels are those above a half, a value is the mean, and a cho
   CHECK(several.prediction.probabilities.at(1) == Approx(1 / (1 + std::exp(1.0))).epsilon(1e-12));
   const double loss = std::log1p(std::exp(-2.0)) + std::log1p(std::exp(-1.0)) + std::log1p(std::exp(0.5));
   CHECK(several.loss == Approx(loss / 3).epsilon(1e-12));
-  CHECK(AnyTaskKind("multilabel")->text_of(several.prediction.answer, three_labels) == "O,C");
+  CHECK(AnyTaskKind("multilabel")->spelled(several.prediction.answer, three_labels) == "O,C");
   const std::vector<RowLogits> values{{{1.5}, 1}, {{2.5}, 1}};
   const auto value = predict_item(text_item("a", value_answer(3)), two, values, of_kind("regression"));
   CHECK(value.prediction.answer.value == 2);
@@ -58,7 +58,7 @@ TEST_CASE("several labels are those above a half, a value is the mean, and a cho
   const auto choice = predict_item(text_item("a", label_answer(0)), two, values, of_kind("choice"));
   CHECK(choice.prediction.answer.label == 1);
   CHECK(choice.loss == Approx(std::log1p(std::exp(1.0))).epsilon(1e-12));
-  CHECK(AnyTaskKind("choice")->text_of(choice.prediction.answer, three_labels) == "1");
+  CHECK(AnyTaskKind("choice")->spelled(choice.prediction.answer, three_labels) == "1");
 }
 
 TEST_CASE("an answer by logits that are no numbers has a loss that is none, and counts", "[tasks]") {

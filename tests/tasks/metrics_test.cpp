@@ -3,7 +3,7 @@
 
 #include "tests/support/catch.h"
 #include "tasks/kinds/tagging/entities.h"
-#include "tasks/figures/figures.h"
+#include "tasks/scores/scores.h"
 
 using namespace cloze;
 
@@ -23,22 +23,22 @@ struct LabelledCase {
     labels.written = labels.names;
   }
   std::optional<double> value(const std::string& metric) const {
-    const TaskFigures figures{.figures = values_of("classification", items, labels, predictions)};
-    const auto* figure = figure_of(figures, metric);
-    return figure->is_defined() ? std::optional(figure->value) : std::nullopt;
+    const TaskScores scores{.scores = values_of("classification", items, labels, predictions)};
+    const auto* score = score_of(scores, metric);
+    return score->is_defined() ? std::optional(score->value) : std::nullopt;
   }
 };
 
 LabelledCase twelve_items() { return {{0, 0, 0, 1, 1, 2, 2, 2, 2, 0, 1, 2}, {0, 1, 0, 1, 2, 2, 2, 0, 2, 0, 1, 1}, 4}; }
 
-TaskFigures of_numbers(const std::vector<double>& gold, const std::vector<double>& predicted) {
+TaskScores of_numbers(const std::vector<double>& gold, const std::vector<double>& predicted) {
   std::vector<TaskItem> items;
   std::vector<TaskPrediction> predictions;
   for (size_t i = 0; i < gold.size(); ++i) {
     items.push_back({.id = std::to_string(i), .gold = value_answer(gold[i])});
     predictions.push_back({.id = items[i].id, .answer = {.value = predicted[i]}});
   }
-  return {.figures = values_of("regression", items, {}, predictions)};
+  return {.scores = values_of("regression", items, {}, predictions)};
 }
 
 /// Tags of texts as items and predictions.
@@ -60,7 +60,7 @@ struct TaggedCase {
     for (const auto& tag : tags) found.push_back(std::ranges::find(labels.names, tag) - labels.names.begin());
     return found;
   }
-  TaskFigures figures() const { return metrics_of("tagging", items, labels, predictions, {.resamples = 50}); }
+  TaskScores scores() const { return metrics_of("tagging", items, labels, predictions, {.resamples = 50}); }
 };
 
 void check_close(std::optional<double> found, double wanted) {
@@ -96,9 +96,9 @@ TEST_CASE("a metric without a denominator is 0 or undefined, with a reason, as s
   check_close(never.value("precision"), 0);
   check_close(never.value("f1"), 0);
   const auto flat = of_numbers({1, 2, 3}, {2, 2, 2});
-  CHECK_FALSE(figure_of(flat, "pearson")->is_defined());
-  CHECK(figure_of(flat, "pearson")->reason == "the predictions are the same for all items");
-  check_close(figure_of(flat, "mse")->value, 2.0 / 3);
+  CHECK_FALSE(score_of(flat, "pearson")->is_defined());
+  CHECK(score_of(flat, "pearson")->reason == "the predictions are the same for all items");
+  check_close(score_of(flat, "mse")->value, 2.0 / 3);
 }
 
 TEST_CASE("Matthews' correlation of many items does not overflow") {
@@ -130,27 +130,27 @@ TEST_CASE("an area under a curve is undefined where a label has no item") {
 TEST_CASE("a label that training lacks is wrong, whatever is predicted") {
   const LabelledCase unknown({unknown_label, 0}, {unknown_label, 0}, 2);
   check_close(unknown.value("accuracy"), 0.5);
-  const auto figures = metrics_of("classification", unknown.items, unknown.labels, unknown.predictions);
-  CHECK((figures.confusion->labels == std::vector<std::string>{"l0", "l1", "(unknown)"}));
-  CHECK((figures.confusion->counts == std::vector<std::vector<int64_t>>{{1, 0, 0}, {0, 0, 0}, {0, 0, 1}}));
+  const auto scores = metrics_of("classification", unknown.items, unknown.labels, unknown.predictions);
+  CHECK((scores.confusion->labels == std::vector<std::string>{"l0", "l1", "(unknown)"}));
+  CHECK((scores.confusion->counts == std::vector<std::vector<int64_t>>{{1, 0, 0}, {0, 0, 0}, {0, 0, 1}}));
 }
 
 TEST_CASE("labels by themselves and their confusion are counted") {
   const auto twelve = twelve_items();
-  const auto figures = metrics_of("classification", twelve.items, twelve.labels, twelve.predictions);
-  CHECK(figures.per_label[1].gold == 3);
-  CHECK(figures.per_label[1].predicted == 4);
-  CHECK(figures.per_label[1].right == 2);
-  check_close(figures.per_label[1].f1, 4.0 / 7);
-  CHECK(figures.confusion->counts[2][0] == 1);
-  CHECK(figures.confusion->labels.size() == 4);
+  const auto scores = metrics_of("classification", twelve.items, twelve.labels, twelve.predictions);
+  CHECK(scores.per_label[1].gold == 3);
+  CHECK(scores.per_label[1].predicted == 4);
+  CHECK(scores.per_label[1].right == 2);
+  check_close(scores.per_label[1].f1, 4.0 / 7);
+  CHECK(scores.confusion->counts[2][0] == 1);
+  CHECK(scores.confusion->labels.size() == 4);
 }
 
 TEST_CASE("correlations take ties by their middle rank") {
   const auto six = of_numbers({1, 2.5, 2.5, 4, 3.25, 5}, {1.5, 2, 2.75, 3.5, 3.5, 4.125});
-  check_close(figure_of(six, "pearson")->value, 0.9430854318951597);
-  check_close(figure_of(six, "spearman")->value, 0.9705882352941178);
-  check_close(figure_of(six, "mse")->value, 0.2734375);
+  check_close(score_of(six, "pearson")->value, 0.9430854318951597);
+  check_close(score_of(six, "spearman")->value, 0.9705882352941178);
+  check_close(score_of(six, "mse")->value, 0.2734375);
 }
 
 TEST_CASE("questions with several answers are exact where all of them are right, and share one F1") {
@@ -165,24 +165,24 @@ TEST_CASE("several labels of an item are compared as sets") {
   const std::vector<TaskItem> items{
       {.gold = labels_answer({0, 2})}, {.gold = labels_answer({1})}, {.gold = labels_answer({})}};
   const std::vector<TaskPrediction> predictions{{.answer = {.labels = {0, 2}}}, {.answer = {.labels = {0, 1}}}, {}};
-  const TaskFigures figures{.figures = values_of("multilabel", items, labels, predictions)};
-  check_close(figure_of(figures, "accuracy")->value, 2.0 / 3);
-  check_close(figure_of(figures, "precision_micro")->value, 0.75);
-  check_close(figure_of(figures, "f1_micro")->value, 6.0 / 7);
-  check_close(figure_of(figures, "f1_macro")->value, (2.0 / 3 + 1 + 1) / 3);
+  const TaskScores scores{.scores = values_of("multilabel", items, labels, predictions)};
+  check_close(score_of(scores, "accuracy")->value, 2.0 / 3);
+  check_close(score_of(scores, "precision_micro")->value, 0.75);
+  check_close(score_of(scores, "f1_micro")->value, 6.0 / 7);
+  check_close(score_of(scores, "f1_macro")->value, (2.0 / 3 + 1 + 1) / 3);
 }
 
 TEST_CASE("entities that begin with I count by default and not where the scheme is held to") {
   const TaggedCase texts({"O", "B-a", "I-a", "B-b", "I-b", "B-x-y", "I-x-y"},
                          {{"B-a", "I-a", "O", "I-b"}, {"B-x-y", "I-x-y", "I-a"}},
                          {{"B-a", "I-a", "O", "B-b"}, {"I-x-y", "I-x-y", "O"}});
-  const auto figures = texts.figures();
-  check_close(figure_of(figures, "f1")->value, 0.8571428571428571);
-  check_close(figure_of(figures, "f1_strict")->value, 0.5);
-  check_close(figure_of(figures, "accuracy")->value, 4.0 / 7);
-  CHECK(figure_of(figures, "accuracy")->count == 7);
-  CHECK(figures.per_label.back().label == "x-y");
-  CHECK(figures.per_label.back().right == 1);
+  const auto scores = texts.scores();
+  check_close(score_of(scores, "f1")->value, 0.8571428571428571);
+  check_close(score_of(scores, "f1_strict")->value, 0.5);
+  check_close(score_of(scores, "accuracy")->value, 4.0 / 7);
+  CHECK(score_of(scores, "accuracy")->count == 7);
+  CHECK(scores.per_label.back().label == "x-y");
+  CHECK(scores.per_label.back().right == 1);
 }
 
 TEST_CASE("an entity ends where its type changes, or where E or S says so") {
@@ -226,9 +226,9 @@ TEST_CASE("correlations are the same at any scale of the numbers, and an error w
     auto far = predicted;
     for (auto& value : far) value *= scale;
     const auto found = of_numbers(gold, far);
-    check_close(figure_of(found, "pearson")->value, figure_of(near, "pearson")->value);
-    check_close(figure_of(found, "spearman")->value, figure_of(near, "spearman")->value);
-    CHECK(figure_of(found, "mse")->is_defined() == (scale < 1));
+    check_close(score_of(found, "pearson")->value, score_of(near, "pearson")->value);
+    check_close(score_of(found, "spearman")->value, score_of(near, "spearman")->value);
+    CHECK(score_of(found, "mse")->is_defined() == (scale < 1));
   }
 }
 
@@ -239,14 +239,14 @@ TEST_CASE("entities are read from tags that no label is, in what is right and in
                    {{"B-a", "I-a", "O"}, {"O", "O"}, {"B-a", "O", "O"}});
   texts.items[1].gold = labels_answer({unknown_label, unknown_label}, {"B-l", "I-l"});
   texts.items[2].gold = labels_answer({0, unknown_label, 2}, {"I-l"});
-  const auto figures = texts.figures();
-  check_close(figure_of(figures, "f1")->value, 2.0 / 3);
-  CHECK(figures.per_label.back().label == "l");
-  CHECK(figures.per_label.back().gold == 2);
+  const auto scores = texts.scores();
+  check_close(score_of(scores, "f1")->value, 2.0 / 3);
+  CHECK(scores.per_label.back().label == "l");
+  CHECK(scores.per_label.back().gold == 2);
   TaggedCase predicted({"B-a", "I-a", "O"}, {{"B-a", "O"}, {"B-a", "I-a"}}, {{"B-a", "O"}, {"B-a", "O"}});
   for (auto& prediction : predicted.predictions)
     prediction.answer.labels[1] = unknown_label, prediction.answer.unknown = {"B-l"};
-  check_close(figure_of(predicted.figures(), "precision")->value, 0.25);
+  check_close(score_of(predicted.scores(), "precision")->value, 0.25);
 }
 
 TEST_CASE("M of BMES goes on as I does, and a segmentation has no types") {
@@ -259,13 +259,13 @@ TEST_CASE("M of BMES goes on as I does, and a segmentation has no types") {
 
 TEST_CASE("of items most of whose labels are unknown there is no figure, and the reason stands there") {
   const LabelledCase hidden({unknown_label, unknown_label, 0}, {0, 1, 0}, 2);
-  const auto figures = metrics_of("classification", hidden.items, hidden.labels, hidden.predictions);
-  for (const auto& figure : figures.figures) {
-    CHECK_FALSE(figure.is_defined());
-    CHECK_FALSE(figure.interval.has_value());
-    CHECK(figure.reason == "2 of 3 labels are none that the training part has");
+  const auto scores = metrics_of("classification", hidden.items, hidden.labels, hidden.predictions);
+  for (const auto& score : scores.scores) {
+    CHECK_FALSE(score.is_defined());
+    CHECK_FALSE(score.interval.has_value());
+    CHECK(score.reason == "2 of 3 labels are none that the training part has");
   }
   CHECK_FALSE(hidden.value("accuracy").has_value());
-  const auto draws = figure_on_draws("classification", hidden.items, hidden.labels, hidden.predictions, "accuracy");
+  const auto draws = score_on_draws("classification", hidden.items, hidden.labels, hidden.predictions, "accuracy");
   CHECK(std::isnan(draws.value));
 }

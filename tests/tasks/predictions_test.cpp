@@ -1,4 +1,4 @@
-#include "tasks/figures/predictions.h"
+#include "tasks/scores/predictions.h"
 
 #include <sys/stat.h>
 

@@ -1,6 +1,6 @@
 // Answers as SQuAD's published programs score them.
 #include "tests/support/catch.h"
-#include "tasks/figures/figures.h"
+#include "tasks/scores/scores.h"
 #include "tasks/kinds/spans/squad_score.h"
 
 using namespace cloze;
@@ -16,7 +16,7 @@ struct AskedQuestions {
     items.push_back({.id = std::to_string(items.size()), .gold = gold});
     predictions.push_back({.id = items.back().id, .answer = text_answer(answer), .no_answer = no_answer});
   }
-  TaskFigures figures(const MetricOptions& options = {}) const {
+  TaskScores scores(const MetricOptions& options = {}) const {
     return metrics_of("spans", items, {}, predictions, options);
   }
 };
@@ -62,11 +62,11 @@ TEST_CASE("a missing prediction is wrong in version 1.1 and left out in version 
   two.add({"sky"}, "sky");
   two.add({"sea"}, "");
   two.predictions[1].id.clear();
-  CHECK(figure_of(two.figures(), "exact_match")->value == 0.5);
-  const auto later = two.figures({.squad = SquadVersion::v2_0});
-  CHECK(figure_of(later, "exact")->value == 1);
-  CHECK(figure_of(later, "exact")->count == 1);
-  CHECK(figure_of(later, "NoAns_f1")->reason == "every question has an answer");
+  CHECK(score_of(two.scores(), "exact_match")->value == 0.5);
+  const auto later = two.scores({.squad = SquadVersion::v2_0});
+  CHECK(score_of(later, "exact")->value == 1);
+  CHECK(score_of(later, "exact")->count == 1);
+  CHECK(score_of(later, "NoAns_f1")->reason == "every question has an answer");
 }
 
 TEST_CASE("questions above the threshold get no answer, and the best threshold is found among the scores") {
@@ -76,21 +76,21 @@ TEST_CASE("questions above the threshold get no answer, and the best threshold i
   four.add({"sea"}, "sea", 0.5);
   four.add({}, "fog", 0.25);
   const MetricOptions options{.no_answer_threshold = 1, .has_no_answer_scores = true};
-  const auto figures = four.figures(options);
-  CHECK(figure_of(figures, "exact")->value == 0.75);
-  CHECK(figure_of(figures, "HasAns_exact")->value == 1);
-  CHECK(figure_of(figures, "NoAns_exact")->value == 0.5);
-  CHECK(figure_of(figures, "best_exact")->value == 0.75);
-  CHECK(figure_of(figures, "best_exact_thresh")->value == -2);
-  CHECK_FALSE(figure_of(figures, "best_exact")->interval.has_value());
+  const auto scores = four.scores(options);
+  CHECK(score_of(scores, "exact")->value == 0.75);
+  CHECK(score_of(scores, "HasAns_exact")->value == 1);
+  CHECK(score_of(scores, "NoAns_exact")->value == 0.5);
+  CHECK(score_of(scores, "best_exact")->value == 0.75);
+  CHECK(score_of(scores, "best_exact_thresh")->value == -2);
+  CHECK_FALSE(score_of(scores, "best_exact")->interval.has_value());
 }
 
 TEST_CASE("answers are drawn by article where they have one") {
   AskedQuestions many;
   for (int i = 0; i < 40; ++i) many.add({"sky"}, i < 20 ? "sky" : "sea");
-  const auto alone = figure_of(many.figures(), "exact_match")->interval->low;
+  const auto alone = score_of(many.scores(), "exact_match")->interval->low;
   for (size_t i = 0; i < 40; ++i) many.items[i].group = i < 20 ? "right" : "wrong";
-  const auto of_articles = figure_of(many.figures(), "exact_match")->interval->low;
+  const auto of_articles = score_of(many.scores(), "exact_match")->interval->low;
   CHECK(alone > 0.3);
   CHECK(of_articles == 0);
 }

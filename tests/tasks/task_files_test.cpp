@@ -435,7 +435,7 @@ TEST_CASE("a first line of the numbers of columns is one of names", "[tasks]") {
     const auto task = folder.open(mood_task + splits);
     REQUIRE(task.train.items.size() == 2);
     CHECK(task.train.items[0].text == "one");
-    CHECK_FALSE(task.train.may_have_taken_header);
+    CHECK_FALSE(task.train.first_line_may_be_header);
   }
   for (const std::string names : {",0,1", "id,0,1"}) {
     folder.write("t.csv", names + "\n7,one,x\n8,two,y\n");

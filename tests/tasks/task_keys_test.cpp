@@ -1,7 +1,7 @@
 // Keys of a task file, and what they change.
-#include "tasks/figures/floors.h"
-#include "tasks/figures/item_prediction.h"
-#include "tasks/figures/task_metric.h"
+#include "tasks/scores/floors.h"
+#include "tasks/scores/item_prediction.h"
+#include "tasks/scores/task_metric.h"
 #include "tasks/inspect_task.h"
 #include "tasks/rows/prepared_task.h"
 #include "tests/support/catch.h"
@@ -45,9 +45,9 @@ TEST_CASE("strict figures read tags by `data.scheme`, also where the letters loo
   const TaskPrediction same{.answer = {.labels = {1, 2, 0}}};
   const auto strict = [&](TagScheme scheme) {
     task.config.data.scheme = scheme;
-    TaskFigures figures;
-    figures.figures = values_of(task.config.kind, {sentence}, task.labels, {same}, metric_options(task));
-    return figure_of(figures, "f1_strict")->value;
+    TaskScores scores;
+    scores.scores = values_of(task.config.kind, {sentence}, task.labels, {same}, metric_options(task));
+    return score_of(scores, "f1_strict")->value;
   };
   CHECK(strict(TagScheme::none) == 1);
   CHECK(strict(TagScheme::bio) == 1);
@@ -69,7 +69,7 @@ TEST_CASE("figures of answers have the same names for all parts, also where ques
     const auto tokenizer = small_wordpiece(dir);
     prepare_task(task, tokenizer, special_token_template(tokenizer), dir / "rows");
     const auto prepared = open_prepared_task(dir / "rows").task;
-    std::string all = figure_names(task).front();
+    std::string all = metric_names(task).front();
     for (const auto& split : {"valid", "test"}) {
       const auto items = read_prepared_split(dir / "rows", split).items;
       const auto constant = constant_predictions("spans", items, {});

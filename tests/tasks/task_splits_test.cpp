@@ -60,14 +60,13 @@ TEST_CASE("the order of a model's labels is that of the task, and other labels a
   const TaskFolder folder;
   folder.write("train.tsv", numbered_lines(0, 6, {"a", "b", "c"}));
   const auto yaml = mood_task + "data: {train: train.tsv, valid: test, test: train.tsv, text: text, label: label}\n";
-  const auto task = folder.open(yaml, {.brought_labels = {"c", "a", "b"}});
+  const auto task = folder.open(yaml, {.label_order = {"c", "a", "b"}});
   CHECK(task.labels.written == std::vector<std::string>{"c", "a", "b"});
   CHECK(label_ids(task.train) == std::vector<int64_t>{1, 2, 0, 1, 2, 0});
-  const auto named =
-      folder.open(yaml + "labels: {a: one, b: two, c: three}", {.brought_labels = {"three", "two", "one"}});
+  const auto named = folder.open(yaml + "labels: {a: one, b: two, c: three}", {.label_order = {"three", "two", "one"}});
   CHECK(named.labels.written == std::vector<std::string>{"c", "b", "a"});
   CHECK(named.labels.names == std::vector<std::string>{"three", "two", "one"});
-  CHECK_THAT(folder.fault(yaml, {.brought_labels = {"a", "b", "d"}}),
+  CHECK_THAT(folder.fault(yaml, {.label_order = {"a", "b", "d"}}),
              Contains("the task has the labels 'a', 'b', 'c', the model has 'a', 'b', 'd'"));
 }
 
@@ -93,9 +92,9 @@ TEST_CASE("a label whose items are all in the tenth is named, since nothing is l
   std::string lines = "group\ttext\tlabel\n";
   for (int i = 0; i < 90; ++i) lines += concat("g", i / 3, "\ttext ", i, "\t", i % 3 == 2 ? "b" : "a", "\n");
   folder.write("train.tsv", lines);
-  const auto parted = folder.open(yaml);
-  CHECK_THAT(notes_of(parted), !Contains("nothing is learned"));
-  const auto& moved = parted.valid.items.at(2).text;  // of a group that has more of another label
+  const auto task = folder.open(yaml);
+  CHECK_THAT(notes_of(task), !Contains("nothing is learned"));
+  const auto& moved = task.valid.items.at(2).text;  // of a group that has more of another label
   lines.replace(lines.find("\t" + moved + "\t") + moved.size() + 2, 1, "c");
   folder.write("train.tsv", lines);
   CHECK_THAT(notes_of(folder.open(yaml)),

@@ -2,10 +2,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
-#include "tasks/figures/floors.h"
-#include "tasks/figures/label_names.h"
-#include "tasks/figures/predictions.h"
-#include "tasks/figures/task_metric.h"
+#include "tasks/scores/floors.h"
+#include "tasks/scores/label_names.h"
+#include "tasks/scores/predictions.h"
+#include "tasks/scores/task_metric.h"
 #include "tasks/inspect_task.h"
 #include "tasks/kinds/answers.h"
 #include "tasks/rows/prepared_task.h"
@@ -51,13 +51,13 @@ struct Ranking final : TaskKindRules {
     }
   }
   bool has_rows(const TaskItem&, size_t rows) const override { return rows == 2; }
-  std::string text_of(const TaskAnswer& answer, const TaskLabels&) const override {
+  std::string spelled(const TaskAnswer& answer, const TaskLabels&) const override {
     return answer.label == 0 ? "first" : answer.label == 1 ? "second" : "(unknown)";
   }
   nlohmann::ordered_json json_of(const ItemPrediction& made, const TaskItem& item,
                                  const TaskLabels& labels) const override {
     return {{"item", item.id},
-            {"better", text_of(made.prediction.answer, labels)},
+            {"better", spelled(made.prediction.answer, labels)},
             {"scores", made.prediction.probabilities}};
   }
   TaskAnswer read_answer(const nlohmann::json& value, const LabelNames&, const std::string&) const override {
@@ -136,12 +136,12 @@ TEST_CASE("predictions of a kind of one class are written, read and scored besid
   }
   CHECK_THAT(written, Catch::StartsWith("{\"item\":\"x\",\"better\":\"second\",\"scores\":[0.268"));
   const auto read = read_predictions(dir.write("p.jsonl", written), ranking(), items, task.labels).predictions;
-  auto figures = metrics_of(ranking(), items, task.labels, read);
-  add_floor(ranking(), Floor::constant, items, items, task.labels, {}, figures);
-  REQUIRE(figures.figures.size() == 1);
-  CHECK(figures.figures[0].value == Approx(1.0 / 3));
-  CHECK(figures.figures[0].floors[0].first == "the usual place");
-  CHECK(figures.figures[0].floors[0].second == Approx(2.0 / 3));
+  auto scores = metrics_of(ranking(), items, task.labels, read);
+  add_floor(ranking(), Floor::constant, items, items, task.labels, {}, scores);
+  REQUIRE(scores.scores.size() == 1);
+  CHECK(scores.scores[0].value == Approx(1.0 / 3));
+  CHECK(scores.scores[0].floors[0].first == "the usual place");
+  CHECK(scores.scores[0].floors[0].second == Approx(2.0 / 3));
   CHECK(chosen_metric(task) == "accuracy");
   CHECK_THROWS_WITH(floor_predictions(ranking(), Floor::words, items, items, task.labels),
                     Catch::Contains("a floor of words is one of classification; of ranking"));

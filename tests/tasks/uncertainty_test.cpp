@@ -1,12 +1,12 @@
 // Temperatures, means over passes and conformal sets, against SciPy, the formulas and simulated coverage.
-#include "tasks/figures/uncertainty.h"
+#include "tasks/scores/uncertainty.h"
 
 #include <cmath>
 
 #include "core/error.h"
 #include "core/random.h"
-#include "tasks/figures/reliability.h"
-#include "tasks/figures/temperature.h"
+#include "tasks/scores/reliability.h"
+#include "tasks/scores/temperature.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;

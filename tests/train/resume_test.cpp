@@ -369,29 +369,29 @@ TEST_CASE("times are summed over all processes of a run, without those that an o
   const auto parts = [](const TimeBreakdown& l) {
     return l.data_wait + l.forward + l.backward + l.optimizer + l.other;
   };
-  CHECK(state.ledger.forward > 0);
-  CHECK(parts(state.ledger) == Approx(state.seconds));
+  CHECK(state.time_breakdown.forward > 0);
+  CHECK(parts(state.time_breakdown) == Approx(state.seconds));
   // As if the first process had taken a thousand seconds.
-  const auto go_on_from = [&](const TimeBreakdown& ledger) {
+  const auto go_on_from = [&](const TimeBreakdown& time_breakdown) {
     auto opened = open_run(run);
     state.seconds = 1000;
-    state.ledger = ledger;
+    state.time_breakdown = time_breakdown;
     save_checkpoint(run, state, collect_params(*opened.network), {});
     config.train.budget.steps += 2;
     state.step = config.train.budget.steps;
     return pretrain(config, {.run = run, .resume = true});
   };
   const auto known = go_on_from({.seconds = 1000, .forward = 400, .backward = 500, .other = 100, .evaluation = 7});
-  CHECK(known.ledger.forward > 400);
-  CHECK(known.ledger.forward < 450);
-  CHECK(known.ledger.other < 150);
-  CHECK(known.ledger.evaluation > 7);
-  CHECK(known.ledger.seconds == Approx(known.seconds));
-  CHECK(parts(known.ledger) == Approx(known.seconds));
+  CHECK(known.time_breakdown.forward > 400);
+  CHECK(known.time_breakdown.forward < 450);
+  CHECK(known.time_breakdown.other < 150);
+  CHECK(known.time_breakdown.evaluation > 7);
+  CHECK(known.time_breakdown.seconds == Approx(known.seconds));
+  CHECK(parts(known.time_breakdown) == Approx(known.seconds));
   const auto unknown = go_on_from({});
   CHECK(unknown.seconds > 1000);
-  CHECK(unknown.ledger.seconds == Approx(unknown.seconds - 1000));
-  CHECK(unknown.ledger.other < 50);
+  CHECK(unknown.time_breakdown.seconds == Approx(unknown.seconds - 1000));
+  CHECK(unknown.time_breakdown.other < 50);
 }
 
 TEST_CASE(

@@ -93,8 +93,8 @@ TEST_CASE("suites are answered at their steps and at the end, in metrics and in 
   auto suite = open_suite(dir / "pairs.jsonl");
   keep_first(std::get<RankingSuite>(suite.items), 2);
   const auto again = run_suite(open_run(dir / "run"), suite, {});
-  CHECK(answers.at(7)["pairs"]["accuracy"]["value"] == again.figures[0].value);
-  CHECK(answers.at(7)["pairs"]["groups"]["far"]["accuracy"] == again.figures.back().value);
+  CHECK(answers.at(7)["pairs"]["accuracy"]["value"] == again.scores[0].value);
+  CHECK(answers.at(7)["pairs"]["groups"]["far"]["accuracy"] == again.scores.back().value);
 }
 
 TEST_CASE("a suite that is only asked for at the end is answered once", "[train][suites]") {
@@ -115,9 +115,9 @@ TEST_CASE("suites are asked of the averaged weights, which a checkpoint has", "[
   config.evaluation.suites = {judged_file(dir)};
   pretrain(config, {.run = dir / "run"});
   const auto again = run_suite(open_run(dir / "run"), open_suite(dir / "judged.jsonl"), {});
-  REQUIRE(again.figures[0].metric == "spearman");
+  REQUIRE(again.scores[0].metric == "spearman");
   CHECK(suites_summary(dir / "run")["judged"]["spearman"]["value"].get<double>() ==
-        Approx(again.figures[0].value).epsilon(1e-9));
+        Approx(again.scores[0].value).epsilon(1e-9));
 }
 
 TEST_CASE("suites change nothing of the training", "[train][suites]") {
@@ -279,11 +279,11 @@ TEST_CASE("a run keeps what it answered at its end with the sums of its paradigm
   const auto record = text.get<SuiteRecord>();
   CHECK(record.step == 6);
   CHECK(record.xxh3 == hash_hex(json_text(text["suites"])));
-  const auto& figure = record.suites.at("pairs").at("accuracy");
-  CHECK(figure.value == suites_summary(dir / "run")["pairs"]["accuracy"]["value"]);
-  CHECK((figure.sum[0] + figure.sum[1]) / 2 == Approx(figure.value));
-  CHECK(figure.count == std::vector<double>{1, 1});
-  CHECK(figure.floor == Approx(0.5));
+  const auto& score = record.suites.at("pairs").at("accuracy");
+  CHECK(score.value == suites_summary(dir / "run")["pairs"]["accuracy"]["value"]);
+  CHECK((score.sum[0] + score.sum[1]) / 2 == Approx(score.value));
+  CHECK(score.count == std::vector<double>{1, 1});
+  CHECK(score.floor == Approx(0.5));
 }
 
 TEST_CASE("held-out losses say from which document each is") {

@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 void restore_progress(Training& training, const TrainState& state) {
   training.progress = state;
   go_on_from_progress(training);
-  training.ledger = training.stepper->ledger = state.ledger;
-  training.uncounted_seconds = state.seconds - state.ledger.seconds;
+  training.time_breakdown = training.stepper->time_breakdown = state.time_breakdown;
+  training.uncounted_seconds = state.seconds - state.time_breakdown.seconds;
 }
 
 /// The weights of the step, and their average where the run keeps one.
@@ -118,7 +118,7 @@ TrainState Checkpoints::state_of(Training& training) const {
   for (const auto& callback : training.callbacks) callback->save(state);
   state.optimizer = rules_of(training.config.optimizer);
   state.metrics_bytes = training.metrics->sync();
-  state.ledger = full_ledger(training);
+  state.time_breakdown = full_ledger(training);
   return state;
 }
 
@@ -146,7 +146,7 @@ void Checkpoints::save_step(Training& training, bool must) {
     log_warning("train", concat(e.what(), "; the run continues, and the next checkpoint is saved as scheduled"));
   }
   training.stepper->forget_collected();
-  training.ledger.checkpoint += seconds_since(start);
+  training.time_breakdown.checkpoint += seconds_since(start);
   if (saved_at_ == state.step) tell_saved(training, state);
 }
 

@@ -171,7 +171,7 @@ void HeldOutEvaluation::evaluate(Training& training) {
     return;
   }
   record(training);
-  training.ledger.evaluation += seconds_since(start);
+  training.time_breakdown.evaluation += seconds_since(start);
   training.tell("evaluated",
                 {{"held_out_loss", validation_->loss()}, {"held_out", to_json(losses)}, {"train", log_.losses()}});
   if (best_step_ > 0 && !same_losses(training.config, best_step_ - 1, step - 1))

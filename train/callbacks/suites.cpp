@@ -6,7 +6,7 @@
 #include "core/report/score_json.h"
 #include "core/stopwatch.h"
 #include "evaluation/suites/driver.h"
-#include "evaluation/suites/ranking_figures.h"
+#include "evaluation/suites/ranking_scores.h"
 #include "run/records/suite_record.h"
 #include "run/records/suite_units.h"
 #include "train/records.h"
@@ -64,10 +64,10 @@ std::vector<SuiteResult> results_of(const Training& training, const std::vector<
 /// `blimp accuracy 61.23 %`
 std::string to_text(const SuiteResult& result) {
   std::string text = result.suite;
-  for (const auto& figure : result.figures) {
-    if (figure.level != SuiteLevel::suite) continue;
-    text += concat(" ", figure.metric, " ", figure_cell(figure.value, figure.metric),
-                   is_proportion(figure.metric) ? " %" : "");
+  for (const auto& score : result.scores) {
+    if (score.level != SuiteLevel::suite) continue;
+    text +=
+        concat(" ", score.metric, " ", score_cell(score.value, score.metric), is_proportion(score.metric) ? " %" : "");
   }
   return text;
 }
@@ -99,11 +99,12 @@ std::map<std::string, SuiteCost> suite_costs(const LoadedRun& run, const std::ve
 std::string suites_file(int64_t step, const std::vector<SuiteResult>& results) {
   SuiteRecord record{.step = step};
   for (const auto& result : results)
-    for (const auto& figure : result.figures) {
-      if (figure.level != SuiteLevel::suite) continue;
-      auto& recorded = record.suites[result.suite][figure.metric];
-      recorded = {.value = figure.value, .higher_is_better = is_higher_better(figure.metric), .asked = result.asked};
-      const auto sums = sums_of(result, figure.metric);
+    for (const auto& score : result.scores) {
+      if (score.level != SuiteLevel::suite) continue;
+      auto& recorded = record.suites[result.suite][score.metric];
+      recorded = {
+          .value = score.value, .higher_is_better = is_higher_better(score.metric), .items_hash = result.items_hash};
+      const auto sums = sums_of(result, score.metric);
       if (!sums) continue;
       recorded.floor = sums->floor;
       recorded.items = sums->items;
@@ -162,7 +163,7 @@ void SuiteEvaluation::evaluate(Training& training) {
   std::string text;
   for (const auto& result : results_) text += (text.empty() ? " " : ", ") + to_text(result);
   if (!text.empty()) log_info("train", concat("suites at step ", training.progress.step, ":", text));
-  training.ledger.evaluation += seconds_since(start);
+  training.time_breakdown.evaluation += seconds_since(start);
   if (evaluated_at_ == training.progress.step) return;
   evaluated_at_ = training.progress.step;
   checkpoints_.forget_saved();
@@ -175,11 +176,11 @@ json to_json(const std::vector<SuiteResult>& results) {
   json all = json::object();
   for (const auto& result : results) {
     auto& entry = all[result.suite];
-    for (const auto& figure : result.figures)
-      if (figure.level == SuiteLevel::suite)
-        entry[figure.metric] = score_json(figure);
+    for (const auto& score : result.scores)
+      if (score.level == SuiteLevel::suite)
+        entry[score.metric] = score_json(score);
       else
-        entry["groups"][figure.group][figure.metric] = figure.value;
+        entry["groups"][score.group][score.metric] = score.value;
   }
   return all;
 }

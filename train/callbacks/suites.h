@@ -10,7 +10,7 @@
 
 namespace cloze {
 
-/// Evaluates evaluation.suites each evaluation.suite_every steps and at the end, and writes the figures of each as a
+/// Evaluates evaluation.suites each evaluation.suite_every steps and at the end, and writes the scores of each as a
 /// row of metrics.jsonl. A step that was evaluated before the run was resumed is evaluated again, for its summary,
 /// without a row.
 class SuiteEvaluation final : public Callback {

@@ -201,7 +201,7 @@ Timed time_steps(const RunConfig& config, Stepper& stepper, Loader& loader, cons
   const auto goes_on = [&](int64_t step) { return step <= 2 || seconds_since(start) < options.seconds; };
   for (int64_t step = -warm_up; step < options.steps && goes_on(step); ++step) {
     if (step == 0) {
-      stepper.ledger = {};
+      stepper.time_breakdown = {};
       start = Clock::now();
       timed = {};
     }
@@ -224,16 +224,18 @@ Timed time_steps(const RunConfig& config, Stepper& stepper, Loader& loader, cons
 }
 
 /// The seconds of the parts of a step.
-TimeBreakdown parts_of_step(const TimeBreakdown& ledger, size_t steps) {
+TimeBreakdown parts_of_step(const TimeBreakdown& time_breakdown, size_t steps) {
   const auto n = static_cast<double>(steps);
-  return {.forward = ledger.forward / n, .backward = ledger.backward / n, .optimizer = ledger.optimizer / n};
+  return {.forward = time_breakdown.forward / n,
+          .backward = time_breakdown.backward / n,
+          .optimizer = time_breakdown.optimizer / n};
 }
 
 /// The same on a GPU, whose work has to be waited for: of three more steps.
 TimeBreakdown parts_of_gpu_step(const RunConfig& config, Stepper& stepper, Loader& loader) {
   stepper.wait_for_parts();
   const auto timed = time_steps(config, stepper, loader, {.steps = 3});
-  return parts_of_step(stepper.ledger, timed.times.size());
+  return parts_of_step(stepper.time_breakdown, timed.times.size());
 }
 
 void add_steps(const Timed& timed, const TimeBreakdown& parts, Precision precision, BenchmarkResult& r) {
@@ -336,7 +338,7 @@ BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& option
       },
       0, config.train.workers);
   BenchmarkResult r;
-  for (const auto& suite : suites) r.suite_figures[suite.name] = figures_of(suite);
+  for (const auto& suite : suites) r.suite_metrics[suite.name] = suite_metrics(suite);
   r.data = collator ? collator->store().folder() : "synthetic tokens";
   r.precision = stepper.precision_description() + (use_fused(at::empty({0})) ? "" : ", plain operators");
   add_gemm_throughput(options, device, r);
@@ -347,8 +349,8 @@ BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& option
   const auto after = core_time();
   if (const auto warning = shared_cores_warning(before, after); !warning.empty()) log_warning("threads", warning);
   add_gemm_throughput(options, device, r);
-  const auto parts =
-      device.is_cpu() ? parts_of_step(stepper.ledger, timed.times.size()) : parts_of_gpu_step(config, stepper, loader);
+  const auto parts = device.is_cpu() ? parts_of_step(stepper.time_breakdown, timed.times.size())
+                                     : parts_of_gpu_step(config, stepper, loader);
   add_steps(timed, parts, config.train.precision, r);
   add_undisturbed(timed, before, after, r);
   if (collator) add_suite_costs(run_of(config, *collator, network), suites, r);
@@ -418,7 +420,7 @@ nlohmann::json to_json(const BenchmarkResult& r) {
                        {"other", r.other}}},
                      {"first_loss", r.first_loss},
                      {"last_loss", r.last_loss}};
-  if (!r.suite_figures.empty()) all["suite_figures"] = r.suite_figures;
+  if (!r.suite_metrics.empty()) all["suite_figures"] = r.suite_metrics;
   for (const auto& [name, cost] : r.suite_costs)
     all["suite_costs"][name] = {{"flops", cost.flops}, {"seconds", cost.seconds}};
   return all;

@@ -32,7 +32,7 @@ struct BenchmarkResult {
   std::set<uint64_t> scored_documents{};  ///< of the held-out text, whose rows the first held-out loss is over
   int64_t parameters = 0, checkpoint_bytes = 0;
   double first_loss = 0, last_loss = 0;
-  std::map<std::string, std::vector<std::string>> suite_figures{};  ///< that evaluation.suites give, by suite
+  std::map<std::string, std::vector<std::string>> suite_metrics{};  ///< that evaluation.suites give, by suite
   std::map<std::string, SuiteCost> suite_costs{};  ///< of one evaluation of each; empty without prepared tokens
 };
 

@@ -78,7 +78,7 @@ struct RowTotals {
     if (texts.size() > 1) of_text.resize(texts.size());
   }
 
-  size_t text_of(uint64_t document) const {
+  size_t text_index(uint64_t document) const {
     const auto next = std::ranges::upper_bound(texts, document, {}, &TextPart::first_document);
     return static_cast<size_t>(next - texts.begin()) - 1;
   }
@@ -90,7 +90,7 @@ struct RowTotals {
     for (const auto& drawn : draws) {
       example_tokens += drawn.example_tokens;
       used += drawn.used_tokens;
-      if (!of_text.empty()) of_text[text_of(drawn.document)] += drawn.example_tokens;
+      if (!of_text.empty()) of_text[text_index(drawn.document)] += drawn.example_tokens;
     }
   }
 };

@@ -55,7 +55,7 @@ class MaskedInspector final : public RowInspector {
   void conclude(Inspection& inspection) override {
     MaskingCounts all;
     for (const auto& c : counts_) all += c;
-    inspection.facts = facts_of(all);
+    inspection.facts = masking_facts(all);
     inspection.facts["unknown_share"] = fraction(all.unknown, all.tokens);
     if (pairs_ > 0) check_pairs(inspection);
     if (!maskings_.empty()) inspection.facts["split"] = mask_split_of(all);
@@ -108,7 +108,7 @@ class MaskedInspector final : public RowInspector {
     for (size_t i = 0; i < maskings_.size(); ++i) {
       rows.push_back(static_cast<double>(counts_[i].sequences));
       expected.push_back(maskings_[i].share * static_cast<double>(sequences));
-      auto facts = facts_of(counts_[i]);
+      auto facts = masking_facts(counts_[i]);
       facts["share"] = fraction(counts_[i].sequences, sequences);
       facts["split"] = mask_split_of(counts_[i]);
       inspection.facts["mixture"].push_back(facts);

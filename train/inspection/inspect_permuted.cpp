@@ -40,7 +40,7 @@ class PermutedInspector final : public RowInspector {
   }
 
   void conclude(Inspection& inspection) override {
-    inspection.facts = facts_of(counts_);
+    inspection.facts = masking_facts(counts_);
     inspection.facts["unknown_share"] = fraction(counts_.unknown, counts_.tokens);
     inspection.checks.push_back(strict_check(wrong_number_of_predictions, counts_.wrong_counts));
     lengths_.unit = "tokens";

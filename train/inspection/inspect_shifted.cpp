@@ -16,7 +16,7 @@ class ShiftedInspector final : public RowInspector {
     const auto plain = labelled_rows(plain_.batch(first, static_cast<int64_t>(rows.size())));
     texts_.clear();
     for (size_t r = 0; r < rows.size(); ++r) {
-      texts_.push_back(text_of(plain[r]));
+      texts_.push_back(unmasked_text(plain[r]));
       check(rows[r], plain[r], texts_[r], draws[r], first + r);
     }
     return rows;
@@ -44,7 +44,7 @@ class ShiftedInspector final : public RowInspector {
   }
 
   void conclude(Inspection& inspection) override {
-    inspection.facts = facts_of(masked_);
+    inspection.facts = masking_facts(masked_);
     inspection.facts["unknown_share"] = fraction(masked_.unknown + causal_unknown_, tokens_);
     inspection.facts["split"] = mask_split_of(masked_);
     inspection.checks.push_back(strict_check("labels other than the token after their position", wrong_labels_));
@@ -78,7 +78,7 @@ class ShiftedInspector final : public RowInspector {
   }
 
   /// The text of an unmasked row; of a decoder the last token is a label only.
-  std::vector<int64_t> text_of(const InspectedExample& row) const {
+  std::vector<int64_t> unmasked_text(const InspectedExample& row) const {
     auto text = row.input_ids;
     if (is_decoder() && !text.empty()) text.push_back(row.labels.back());
     return text;

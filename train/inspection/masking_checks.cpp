@@ -25,7 +25,7 @@ MaskingCounts& operator+=(MaskingCounts& all, const MaskingCounts& c) {
   return all;
 }
 
-json facts_of(const MaskingCounts& c) {
+json masking_facts(const MaskingCounts& c) {
   return {{"sequences", c.sequences},
           {"tokens", c.tokens},
           {"special_tokens_predicted", c.special_predicted},

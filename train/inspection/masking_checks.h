@@ -15,7 +15,7 @@ struct MaskingCounts {
 };
 MaskingCounts& operator+=(MaskingCounts& all, const MaskingCounts& c);
 
-nlohmann::json facts_of(const MaskingCounts& counts);
+nlohmann::json masking_facts(const MaskingCounts& counts);
 nlohmann::json mask_split_of(const MaskingCounts& counts);
 
 /// A masked row.

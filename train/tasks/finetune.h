@@ -4,7 +4,7 @@
 
 namespace cloze {
 
-/// The parts of a run: of one with a task its rows, its figures and its test part, of another those of pretraining.
+/// The parts of a run: of one with a task its rows, its scores and its test part, of another those of pretraining.
 TrainingParts parts_of_run(const RunConfig& config);
 
 }  // namespace cloze

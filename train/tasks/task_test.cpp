@@ -14,9 +14,9 @@
 #include "run/checkpoints/chosen_checkpoint.h"
 #include "run/records/suite_units.h"
 #include "run/records/task_summary.h"
-#include "tasks/figures/figures_output.h"
-#include "tasks/figures/reliability.h"
-#include "tasks/figures/temperature.h"
+#include "tasks/scores/scores_output.h"
+#include "tasks/scores/reliability.h"
+#include "tasks/scores/temperature.h"
 #include "train/callbacks/suites.h"
 #include "train/callbacks/training_log.h"
 #include "train/pretrain.h"
@@ -61,7 +61,7 @@ std::string hardest_items(const JudgedTask& task, const PreparedSplit& split, co
     const auto& item = split.items[i];
     text += concat("| ", escaped_markdown(item.id), " | ", fixed_or_dash(judged.predictions[i].loss, 3), " | ",
                    answer(text_of_gold(item, kind, task.task.labels)), " | ",
-                   answer(kind->text_of(judged.predictions[i].prediction.answer, task.task.labels)), " | ",
+                   answer(kind->spelled(judged.predictions[i].prediction.answer, task.task.labels)), " | ",
                    escaped_markdown(asked_of(item)), " |\n");
   }
   return text;
@@ -69,26 +69,26 @@ std::string hardest_items(const JudgedTask& task, const PreparedSplit& split, co
 
 /// `sst2 test of step-00000630: accuracy 82.91 % [80.27, 85.26], n 872; 16 more figures in summary.json`
 std::string line_of(const SuiteResult& result, const std::string& checkpoint) {
-  const auto& figure = result.figures.front();
-  const auto& metric = figure.metric;
-  auto text = concat(result.suite, " test of ", checkpoint, ": ", metric, " ", figure_cell(figure.value, metric),
-                     is_proportion(metric) && figure.is_defined() ? " %" : "", figure.interval ? " " : "",
-                     interval_cell(figure), ", n ", figure.count);
-  const auto others = result.figures.size() - 1;
+  const auto& score = result.scores.front();
+  const auto& metric = score.metric;
+  auto text = concat(result.suite, " test of ", checkpoint, ": ", metric, " ", score_cell(score.value, metric),
+                     is_proportion(metric) && score.is_defined() ? " %" : "", score.interval ? " " : "",
+                     interval_cell(score), ", n ", score.count);
+  const auto others = result.scores.size() - 1;
   return others == 0 ? text : concat(text, "; ", others, " more figures in summary.json");
 }
 
-/// The figures of all probes of a network, judged on both splits.
+/// The scores of all probes of a network, judged on both splits.
 LayerCurve curve_of(const RunConfig& config, const LayerProbes& probes, const std::vector<JudgedSplit>& valid,
                     const std::vector<JudgedSplit>& test) {
   const auto& metric = config.task.metric;
   LayerCurve curve{.task = config.task.name, .metric = metric, .best = probes.chosen()};
-  const auto figure_in = [&](const JudgedSplit& judged) {
-    const auto* figure = figure_of(judged.figures, metric);
-    return figure ? *figure : Score{.metric = metric};
+  const auto score_in = [&](const JudgedSplit& judged) {
+    const auto* score = score_of(judged.scores, metric);
+    return score ? *score : Score{.metric = metric};
   };
   for (size_t i = 0; i < test.size(); ++i)
-    curve.points.push_back({.layer = probes.layers()[i], .valid = figure_in(valid[i]), .test = figure_in(test[i])});
+    curve.points.push_back({.layer = probes.layers()[i], .valid = score_in(valid[i]), .test = score_in(test[i])});
   return curve;
 }
 
@@ -118,10 +118,10 @@ void TaskTest::finish(Training& training) {
   predictions_ = prediction_lines(task, split, judged);
   training.write("predictions.jsonl", predictions_);
   training.write("hardest.md", hardest_items(task, split, judged));
-  if (judged.figures.confusion)
-    training.write("confusion.svg", confusion_svg(config.task.name, *judged.figures.confusion));
+  if (judged.scores.confusion)
+    training.write("confusion.svg", confusion_svg(config.task.name, *judged.scores.confusion));
   end_progress();
-  if (chosen.temperature > 0 && !judged.figures.figures.empty()) calibrate(training, task, split, judged);
+  if (chosen.temperature > 0 && !judged.scores.scores.empty()) calibrate(training, task, split, judged);
   if (of_probes.size() > 1) {
     const auto valid = read_prepared_split(config.data.tokens, "valid");
     layers_ = curve_of(config, *probes, judge_probes(*best.network, task, valid, /*resamples=*/0), of_probes);
@@ -130,25 +130,25 @@ void TaskTest::finish(Training& training) {
   }
   const auto checkpoint = std::filesystem::path(best.checkpoint).filename().string();
   log_info("train", line_of(*result_, checkpoint) + (task.task.is_chosen_on_test ? "; chosen on these items" : ""));
-  training.ledger.evaluation += seconds_since(start);
+  training.time_breakdown.evaluation += seconds_since(start);
 }
 
-void TaskTest::calibrate(Training& training, const JudgedTask& task, const PreparedPart& part,
-                         const JudgedPart& judged) {
+void TaskTest::calibrate(Training& training, const JudgedTask& task, const PreparedSplit& split,
+                         const JudgedSplit& judged) {
   const auto temperature = task.setting.temperature;
   const auto as_predicted = plain_predictions(judged.predictions);
   auto calibrated = judged.predictions;
   for (auto& one : calibrated) one.prediction.probabilities = at_temperature(one.prediction.probabilities, temperature);
-  const auto figures = figures_of_predictions(task, part.items, calibrated, /*resamples=*/0);
+  const auto scores = scores_of_predictions(task, split.items, calibrated, /*resamples=*/0);
   calibration_ = nlohmann::json{{"temperature", temperature}};
   std::string said;
   for (const auto* metric : {"ece", "nll"}) {
-    const auto *before = figure_of(judged.figures, metric), *after = figure_of(figures, metric);
+    const auto *before = score_of(judged.scores, metric), *after = score_of(scores, metric);
     if (!before || !before->is_defined() || !after->is_defined()) continue;
     calibration_[metric] = after->value;
     said += concat(", ", metric, " of the test part ", fixed(before->value, 3), " -> ", fixed(after->value, 3));
   }
-  training.write("reliability.svg", reliability_svg(training.config.task.name, part.items, as_predicted, temperature));
+  training.write("reliability.svg", reliability_svg(training.config.task.name, split.items, as_predicted, temperature));
   log_info("train", concat("temperature ", fixed(temperature, 2), " fitted on the valid part", said));
 }
 

@@ -23,9 +23,9 @@ class TaskTest final : public Callback {
 
  private:
   /// Draws and says what the temperature of the valid part makes of the probabilities.
-  void calibrate(Training& training, const JudgedTask& task, const PreparedPart& part, const JudgedPart& judged);
+  void calibrate(Training& training, const JudgedTask& task, const PreparedSplit& split, const JudgedSplit& judged);
 
-  std::optional<SuiteResult> result_{};  ///< the figures of the test part; none before the end
+  std::optional<SuiteResult> result_{};  ///< the scores of the test part; none before the end
   std::optional<bool> learned_{};        ///< by the best checkpoint; none: it does not say
   std::string predictions_{};            ///< the content of predictions.jsonl
   std::optional<LayerCurve> layers_{};   ///< of several probes

@@ -7,8 +7,8 @@
 
 #include "core/spelling.h"
 #include "run/config/evaluation_protocol.h"
-#include "tasks/figures/floors.h"
-#include "tasks/figures/task_metric.h"
+#include "tasks/scores/floors.h"
+#include "tasks/scores/task_metric.h"
 #include "train/callbacks/suites.h"
 #include "train/callbacks/training_log.h"
 #include "train/pretrain.h"
@@ -19,10 +19,10 @@ namespace {
 
 constexpr double undefined_cost = std::numeric_limits<double>::quiet_NaN();
 
-double cost_of(const TaskFigures& figures, const std::string& metric) {
-  const auto* figure = figure_of(figures, metric);
-  if (!figure) return undefined_cost;
-  return is_error(metric) ? figure->value : -figure->value;
+double cost_of(const TaskScores& scores, const std::string& metric) {
+  const auto* score = score_of(scores, metric);
+  if (!score) return undefined_cost;
+  return is_error(metric) ? score->value : -score->value;
 }
 
 nlohmann::json value_of(double cost, const std::string& metric) {
@@ -32,11 +32,11 @@ nlohmann::json value_of(double cost, const std::string& metric) {
 }  // namespace
 
 SuiteResult suite_result_of(const std::string& name, const std::string& metric, const JudgedSplit& judged) {
-  SuiteResult result{.suite = name, .scored_by = "a head of its own", .figures = judged.figures.figures, .items{}};
-  auto& figures = result.figures;
-  if (figures.empty()) figures.push_back({.metric = metric, .count = std::ssize(judged.predictions)});
-  const auto first = std::ranges::find(figures, metric, &Score::metric);
-  if (first != figures.end()) std::rotate(figures.begin(), first, first + 1);
+  SuiteResult result{.suite = name, .scored_by = "a head of its own", .scores = judged.scores.scores, .items{}};
+  auto& scores = result.scores;
+  if (scores.empty()) scores.push_back({.metric = metric, .count = std::ssize(judged.predictions)});
+  const auto first = std::ranges::find(scores, metric, &Score::metric);
+  if (first != scores.end()) std::rotate(scores.begin(), first, first + 1);
   return result;
 }
 
@@ -53,7 +53,7 @@ TaskValidation::TaskValidation(const RunConfig& config)
   const auto& labels = task_.task.labels;
   const auto constant = constant_predictions(kind, valid_.items, labels);
   const auto floor = metrics_of(kind, valid_.items, labels, constant, plain);
-  require<ConfigError>(figure_of(floor, metric_) != nullptr, "task.metric is ", metric_, ", and ", name_,
+  require<ConfigError>(score_of(floor, metric_) != nullptr, "task.metric is ", metric_, ", and ", name_,
                        " has no such figure; leave it as `cloze finetune` makes it");
   floor_ = cost_of(floor, metric_);
   floor_name_ = name_of_floor(kind, Floor::constant);
@@ -76,11 +76,11 @@ void TaskValidation::judge(Network& network) {
   auto judged = probes_of(network) ? judge_best_probe(network) : judge_head(network);
   chosen_.no_answer_threshold = task_.setting.no_answer_threshold;
   chosen_.temperature = task_.setting.temperature;
-  cost_ = cost_of(judged.figures, metric_);
+  cost_ = cost_of(judged.scores, metric_);
   chosen_.learned = std::isfinite(cost_) && beats_floor(judged);
   result_ = suite_result_of(name_ + "-valid", metric_, judged);
   auto loss = held_out_of(task_, valid_.items, judged, loss_name_);
-  if (judged.figures.figures.empty()) {
+  if (judged.scores.scores.empty()) {
     loss.loss = undefined_cost;
     loss.standard_error.reset();
     loss.sequences.clear();
@@ -93,7 +93,7 @@ JudgedSplit TaskValidation::judge_head(Network& network) {
   JudgedSplit judged{.predictions = predict_items(network, task_, valid_.items, valid_.rows)};
   if (!are_finite(judged.predictions)) return judged;
   choose_setting(task_, valid_.items, metric_, judged.predictions);
-  judged.figures = figures_of_predictions(task_, valid_.items, judged.predictions, /*resamples=*/0);
+  judged.scores = scores_of_predictions(task_, valid_.items, judged.predictions, /*resamples=*/0);
   return judged;
 }
 
@@ -104,7 +104,7 @@ JudgedSplit TaskValidation::judge_best_probe(Network& network) {
   auto all = judge_probes(network, task_, valid_, /*resamples=*/0, states_ ? &*states_ : nullptr);
   size_t best = 0;
   for (size_t probe = 1; probe < all.size(); ++probe) {
-    const double cost = cost_of(all[probe].figures, metric_), least = cost_of(all[best].figures, metric_);
+    const double cost = cost_of(all[probe].scores, metric_), least = cost_of(all[best].scores, metric_);
     if (cost < least || (std::isnan(least) && !std::isnan(cost))) best = probe;
   }
   chosen_.probed_layer = probes_of(network)->layers()[best];
@@ -113,9 +113,9 @@ JudgedSplit TaskValidation::judge_best_probe(Network& network) {
 
 std::string TaskValidation::text() const {
   std::string text = "  " + result_.suite;
-  for (const auto& figure : result_.figures) {
-    if (figure.metric != metric_) continue;
-    text += concat(" ", figure.metric, " ", fixed_or_dash(figure.value, 4));
+  for (const auto& score : result_.scores) {
+    if (score.metric != metric_) continue;
+    text += concat(" ", score.metric, " ", fixed_or_dash(score.value, 4));
   }
   if (chosen_.probed_layer >= 0) text += concat(" of layer ", chosen_.probed_layer);
   const double floor = is_error(metric_) ? floor_ : -floor_;
@@ -124,15 +124,15 @@ std::string TaskValidation::text() const {
 
 void TaskValidation::add_to(nlohmann::json& row) const { row["suites"] = to_json(std::vector{result_}); }
 
-/// Whether the figure is better than that of the majority class, the mean, `O`, or no answer of the valid part by more
+/// Whether the score is better than that of the majority class, the mean, `O`, or no answer of the valid part by more
 /// than its interval, where it has one. Where these have none, as a constant has no correlation, it is 0.
 bool TaskValidation::beats_floor(const JudgedSplit& judged) const {
   constexpr int64_t resamples = 1000;
-  auto figure = *figure_of(judged.figures, metric_);
-  if (!figure.interval)
-    figure = *figure_of(figures_of_predictions(task_, valid_.items, judged.predictions, resamples), metric_);
+  auto score = *score_of(judged.scores, metric_);
+  if (!score.interval)
+    score = *score_of(scores_of_predictions(task_, valid_.items, judged.predictions, resamples), metric_);
   const double floor = std::isnan(floor_) ? 0 : is_error(metric_) ? floor_ : -floor_;
-  const auto [low, high] = figure.interval.value_or(Bounds{figure.value, figure.value});
+  const auto [low, high] = score.interval.value_or(Bounds{score.value, score.value});
   return is_error(metric_) ? high < floor : low > floor;
 }
 

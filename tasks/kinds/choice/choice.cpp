@@ -5,7 +5,7 @@
 
 #include "core/spelling.h"
 #include "data/reading/text_lines.h"
-#include "tasks/figures/label_names.h"
+#include "tasks/scores/label_names.h"
 #include "tasks/kinds/answers.h"
 #include "tasks/task_record.h"
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "tasks/figures/label_scores.h"
+#include "tasks/scores/label_scores.h"
 
 namespace cloze {
 

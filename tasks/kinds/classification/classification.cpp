@@ -1,7 +1,7 @@
 // One label of a text or of a pair of texts.
 #include <algorithm>
 
-#include "tasks/figures/label_scores.h"
+#include "tasks/scores/label_scores.h"
 #include "tasks/kinds/answers.h"
 #include "tasks/task_record.h"
 
@@ -36,8 +36,8 @@ struct Classification final : TaskKindRules {
     if (have_probabilities(scored)) makers.insert(makers.end(), {area_scorer, calibration_scorer});
     return makers;
   }
-  void add_tables(const ScoredItems& scored, TaskFigures& figures) const override {
-    add_label_tables(label_pairs(scored), *scored.labels, figures);
+  void add_tables(const ScoredItems& scored, TaskScores& scores) const override {
+    add_label_tables(label_pairs(scored), *scored.labels, scores);
   }
 };
 

@@ -6,15 +6,15 @@
 #include "core/spelling.h"
 #include "core/text.h"
 #include "data/reading/text_lines.h"
-#include "tasks/figures/label_names.h"
-#include "tasks/figures/label_scores.h"
+#include "tasks/scores/label_names.h"
+#include "tasks/scores/label_scores.h"
 #include "tasks/kinds/answers.h"
 #include "tasks/task_record.h"
 
 namespace cloze {
 
 TaskScorer multilabel_scorer(const ScoredItems& scored);
-void add_multilabel_table(const ScoredItems& scored, TaskFigures& figures);
+void add_multilabel_table(const ScoredItems& scored, TaskScores& scores);
 
 namespace {
 
@@ -163,8 +163,8 @@ struct Multilabel final : TaskKindRules {
     if (have_probabilities(scored)) return {multilabel_scorer, area_scorer};
     return {multilabel_scorer};
   }
-  void add_tables(const ScoredItems& scored, TaskFigures& figures) const override {
-    add_multilabel_table(scored, figures);
+  void add_tables(const ScoredItems& scored, TaskScores& scores) const override {
+    add_multilabel_table(scored, scores);
   }
 };
 

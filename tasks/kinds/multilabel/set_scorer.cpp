@@ -1,7 +1,7 @@
 // Metrics of sets of labels.
 #include <array>
 
-#include "tasks/figures/label_scores.h"
+#include "tasks/scores/label_scores.h"
 
 namespace cloze {
 
@@ -56,11 +56,11 @@ TaskScorer multilabel_scorer(const ScoredItems& scored) {
   return scorer;
 }
 
-void add_multilabel_table(const ScoredItems& scored, TaskFigures& figures) {
+void add_multilabel_table(const ScoredItems& scored, TaskScores& scores) {
   std::vector<LabelCounts> counts(static_cast<size_t>(scored.labels->size()));
   for (const auto& sets : label_sets(scored)) count_sets(sets, 1, counts);
   for (size_t id = 0; id < counts.size(); ++id)
-    figures.per_label.push_back(figures_of(scored.labels->names[id], counts[id]));
+    scores.per_label.push_back(label_metrics(scored.labels->names[id], counts[id]));
 }
 
 }  // namespace cloze

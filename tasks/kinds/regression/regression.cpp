@@ -5,7 +5,7 @@
 
 #include "core/spelling.h"
 #include "core/text.h"
-#include "tasks/figures/task_scorer.h"
+#include "tasks/scores/task_scorer.h"
 #include "tasks/inspect_task.h"
 #include "tasks/kinds/answers.h"
 #include "tasks/task_record.h"
@@ -22,7 +22,7 @@ double target_in(const TaskRecord& record) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_number = error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
-  const bool may_be_header = record.reader().may_have_taken_header() && record.is_first;
+  const bool may_be_header = record.reader().first_line_may_be_header() && record.is_first;
   if (text.empty() || is_no_number(text))
     fail<MissingValue>(record.where(), ": its target is '", text,
                        "', which is no number; give it one, or leave such items out with --skip-bad");

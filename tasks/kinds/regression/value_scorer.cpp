@@ -3,7 +3,7 @@
 #include <limits>
 #include <numeric>
 
-#include "tasks/figures/task_scorer.h"
+#include "tasks/scores/task_scorer.h"
 
 namespace cloze {
 

@@ -73,11 +73,11 @@ void add_context_rows(const TaskRowMaker& maker, const TaskItem& item, int64_t n
   const auto context = context_tokens(maker.tokenizer(), item.second);
   std::vector<int32_t> ids;
   for (const auto& token : context) ids.push_back(token.id);
-  const auto asked = static_cast<int64_t>(question.size()), read = static_cast<int64_t>(ids.size());
-  const auto kept = std::min({asked, maker.options().max_question, maker.room(true) / 2});
+  const auto length = static_cast<int64_t>(question.size()), read = static_cast<int64_t>(ids.size());
+  const auto kept = std::min({length, maker.options().max_question, maker.room(true) / 2});
   const auto whole = std::span(question).first(static_cast<size_t>(kept));
   const auto places = maker.room(true) - kept;
-  counts.first.add(asked, kept);
+  counts.first.add(length, kept);
   counts.second.add(read, read);
 
   const bool is_known = item.gold.is_known(), has_answer = !item.gold.spans.empty();

@@ -5,8 +5,8 @@
 
 #include "core/spelling.h"
 #include "core/text.h"
-#include "tasks/figures/label_names.h"
-#include "tasks/figures/task_scorer.h"
+#include "tasks/scores/label_names.h"
+#include "tasks/scores/task_scorer.h"
 #include "tasks/files/squad_file.h"
 #include "tasks/inspect_task.h"
 #include "tasks/kinds/answers.h"

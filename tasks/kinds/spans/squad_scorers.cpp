@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "tasks/kinds/spans/squad_score.h"
-#include "tasks/figures/task_scorer.h"
+#include "tasks/scores/task_scorer.h"
 
 namespace cloze {
 

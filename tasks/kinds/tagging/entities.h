@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tasks/figures/figures.h"
+#include "tasks/scores/scores.h"
 
 namespace cloze {
 

@@ -6,7 +6,7 @@
 
 #include "core/contains.h"
 #include "tasks/kinds/tagging/entities.h"
-#include "tasks/figures/task_scorer.h"
+#include "tasks/scores/task_scorer.h"
 
 namespace cloze {
 
@@ -158,19 +158,19 @@ TaskScorer entity_scorer(const ScoredItems& scored) {
   return scorer;
 }
 
-void add_tag_tables(const ScoredItems& scored, TaskFigures& figures) {
+void add_tag_tables(const ScoredItems& scored, TaskScores& scores) {
   std::vector<LabelPair> words;
   for (size_t i = 0; i < scored.size(); ++i)
     for (size_t w = 0; w < scored.items[i]->gold.labels.size(); ++w)
       words.push_back({scored.items[i]->gold.labels[w], scored.predictions[i]->answer.labels[w]});
-  add_label_tables(words, *scored.labels, figures);
+  add_label_tables(words, *scored.labels, scores);
   if (!are_entity_tags(scored.labels->names)) return;
   const auto entities = count_entities(scored, chosen_scheme(scored), false);
   const auto sums = sums_of(entities.texts, entities.types.size(), {});
   std::map<std::string, LabelCounts> by_type;
   for (size_t t = 0; t < sums.size(); ++t) by_type[entities.types[t]] = sums[t];
-  figures.per_label.clear();
-  for (const auto& [type, counts] : by_type) figures.per_label.push_back(figures_of(type, counts));
+  scores.per_label.clear();
+  for (const auto& [type, counts] : by_type) scores.per_label.push_back(label_metrics(type, counts));
 }
 
 }  // namespace cloze

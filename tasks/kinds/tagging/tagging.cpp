@@ -4,19 +4,19 @@
 #include "core/contains.h"
 #include "core/spelling.h"
 #include "core/text.h"
-#include "tasks/figures/label_names.h"
+#include "tasks/scores/label_names.h"
 #include "tasks/inspect_task.h"
 #include "tasks/kinds/answers.h"
 #include "tasks/kinds/tagging/entities.h"
 #include "tasks/kinds/tagging/rows.h"
-#include "tasks/figures/task_scorer.h"
+#include "tasks/scores/task_scorer.h"
 #include "tasks/task_record.h"
 
 namespace cloze {
 
 TaskScorer word_scorer(const ScoredItems& scored);
 TaskScorer entity_scorer(const ScoredItems& scored);
-void add_tag_tables(const ScoredItems& scored, TaskFigures& figures);
+void add_tag_tables(const ScoredItems& scored, TaskScores& scores);
 
 namespace {
 
@@ -109,10 +109,10 @@ struct Tagging final : TaskKindRules {
     if (are_entity_tags(scored.labels->names)) return {entity_scorer, word_scorer};
     return {word_scorer};
   }
-  void add_tables(const ScoredItems& scored, TaskFigures& figures) const override { add_tag_tables(scored, figures); }
+  void add_tables(const ScoredItems& scored, TaskScores& scores) const override { add_tag_tables(scored, scores); }
   /// F1 of tags that mark phrases.
-  std::string usual_metric(const std::vector<std::string>& figures) const override {
-    return contains(figures, "f1") ? "f1" : figures.at(0);
+  std::string usual_metric(const std::vector<std::string>& scores) const override {
+    return contains(scores, "f1") ? "f1" : scores.at(0);
   }
   /// The tag O, of tasks without it the most frequent one.
   TaskAnswer constant_answer(const std::vector<TaskItem>& items, const TaskLabels& labels) const override {

@@ -172,10 +172,10 @@ TEST_CASE("terms of clamped distances of a GPU equal the plain form, near and fa
 TEST_CASE("rows lose their padding on a GPU, and get it back", "[device]") {
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
   const auto rows = unpad_rows(at::arange(7).unsqueeze(0).lt(at::tensor(std::vector<int64_t>{4, 7, 0}).unsqueeze(1)));
-  const auto places = at::full({21}, -1, at::kLong).index_copy(0, rows->index, at::arange(11));
-  compare([&](auto& in) { return device::moved_rows(in[0].flatten(0, 1), rows->index, places).unsqueeze(0); },
+  const auto inverse_index = at::full({21}, -1, at::kLong).index_copy(0, rows->index, at::arange(11));
+  compare([&](auto& in) { return device::moved_rows(in[0].flatten(0, 1), rows->index, inverse_index).unsqueeze(0); },
           [&](auto& in) { return rows->unpad(in[0]); }, {numbers({3, 7, 260}, 0.1)}, {}, type);
-  compare([&](auto& in) { return device::moved_rows(in[0].squeeze(0), places, rows->index).view({3, 7, 260}); },
+  compare([&](auto& in) { return device::moved_rows(in[0].squeeze(0), inverse_index, rows->index).view({3, 7, 260}); },
           [&](auto& in) { return rows->pad(in[0]); }, {numbers({1, 11, 260}, 0.1)}, {}, type);
 }
 

@@ -303,10 +303,10 @@ TEST_CASE(
           if (facts == 2) context.key_mask = numbers({2, keys}, 0.2).gt(-0.3);
           const Dropout drop{.p = p, .key = 8, .site = 2, .active = true};
           const auto form = [&](bool fast, const std::vector<Tensor>& in) {
-            auto facts_of = context;
-            if (facts == 2) facts_of.distance_bias = in[2].to(at::kFloat);
-            return fast ? fused::cross_attention(in[0], q_bias, in[1], kv_bias, heads, facts_of, drop)
-                        : plain::cross_attention(in[0], q_bias, in[1], kv_bias, heads, facts_of, drop);
+            auto own_facts = context;
+            if (facts == 2) own_facts.distance_bias = in[2].to(at::kFloat);
+            return fast ? fused::cross_attention(in[0], q_bias, in[1], kv_bias, heads, own_facts, drop)
+                        : plain::cross_attention(in[0], q_bias, in[1], kv_bias, heads, own_facts, drop);
           };
           std::vector<Tensor> inputs{q, kv};
           if (facts == 2) inputs.push_back(distance);

@@ -112,11 +112,11 @@ TEST_CASE("the official figures stand beside the corrected ones, in results and 
   const auto& items = data.tasks[0].items;
   for (const auto& item : items)
     right += mlm_sum(run, item.candidates[0].sentence) > mlm_sum(run, item.candidates[1].sentence);
-  CHECK(pairs.figures[0].value == Approx((static_cast<double>(right) + 0.5) / 3));
-  CHECK(pairs.figures[0].ties == 1);
-  CHECK(*pairs.figures[0].official == Approx(static_cast<double>(right + 1) / 3));
+  CHECK(pairs.scores[0].value == Approx((static_cast<double>(right) + 0.5) / 3));
+  CHECK(pairs.scores[0].ties == 1);
+  CHECK(*pairs.scores[0].official == Approx(static_cast<double>(right + 1) / 3));
   for (const auto& result : results)
-    for (const auto& figure : result.figures) CHECK(figure.official.has_value());
+    for (const auto& score : result.scores) CHECK(score.official.has_value());
   CHECK(pairs.items[1]["official_choice"] == 0);
   CHECK(results[2].suite == "reading");
   CHECK(results[2].scored_by == "surprisal of words by backend mlm");
@@ -144,12 +144,12 @@ TEST_CASE("judgements of people are correlated with probabilities in both ways",
   const auto run = random_run(dir, "bert");
   const auto data = read_babylm_data(dir / "data", true);
   const auto result = answers_to(data, run, BabylmBackend::mlm)[1];
-  CHECK(result.figures[0].metric == "spearman");
+  CHECK(result.scores[0].metric == "spearman");
   std::vector<double> probabilities;
   for (const auto& item : data.tasks[1].items)
     probabilities.push_back(babylm_first_probability(
         std::vector<float>{mlm_sum(run, item.candidates[0].sentence), mlm_sum(run, item.candidates[1].sentence)}));
-  CHECK(*result.figures[0].official == Approx(babylm_spearman(probabilities, {0.75, 0.25, 0.5})));
+  CHECK(*result.scores[0].official == Approx(babylm_spearman(probabilities, {0.75, 0.25, 0.5})));
   CHECK(result.items[0]["preference"] == 0.75);
 }
 
@@ -216,9 +216,9 @@ TEST_CASE("a run that the published program cannot score has the corrected numbe
   CHECK(skipped.empty());
   REQUIRE(results.size() == 3);
   for (const auto& result : results) {
-    for (const auto& figure : result.figures) {
-      CHECK(std::isfinite(figure.value));
-      CHECK((figure.official && std::isnan(*figure.official)));
+    for (const auto& score : result.scores) {
+      CHECK(std::isfinite(score.value));
+      CHECK((score.official && std::isnan(*score.official)));
     }
     REQUIRE_FALSE(result.notes.empty());
     CHECK_THAT(result.notes.back(), Catch::StartsWith("no official number: ") && Contains(one.why));

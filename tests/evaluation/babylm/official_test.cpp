@@ -26,8 +26,8 @@ struct Pairs {
   /// The official accuracies by group; the whole suite without a name.
   std::map<std::string, double> officials() const {
     std::map<std::string, double> found;
-    for (const auto& figure : babylm_result(task, scores, sums, Normalisation::sum).figures)
-      if (figure.metric == "accuracy") found[figure.group] = figure.official.value();
+    for (const auto& score : babylm_result(task, scores, sums, Normalisation::sum).scores)
+      if (score.metric == "accuracy") found[score.group] = score.official.value();
     return found;
   }
 };

@@ -108,8 +108,8 @@ TEST_CASE("a word is scored after its context, as the published program does and
     CHECK(official[i] == Approx(-sums[0]).epsilon(1e-6));
   }
   const auto result = run_suite(run, suite, {});
-  CHECK(result.figures[0].metric == "surprisal");
-  CHECK(result.figures[0].value == Approx((scored[0] + scored[1] + scored[2]) / 3));
+  CHECK(result.scores[0].metric == "surprisal");
+  CHECK(result.scores[0].value == Approx((scored[0] + scored[1] + scored[2]) / 3));
   CHECK(result.items[1]["context_id"] == 1);
   CHECK(result.items[2]["word"] == "river");
 }
@@ -117,20 +117,20 @@ TEST_CASE("a word is scored after its context, as the published program does and
 TEST_CASE("ages of a run over its checkpoints are correlated with those of children", "[suites][acquisition]") {
   const Learned learned;
   const auto result = acquisition_result(learned.suite, learned.checkpoints, std::log(30000));
-  REQUIRE(result.figures.size() == 1);
-  CHECK(result.figures[0].metric == "pearson");
-  CHECK(result.figures[0].count == 3);  // what falls is never known, and the last has no child
-  CHECK(result.figures[0].value == Approx(learned.correlation(0)).epsilon(1e-5));
-  REQUIRE(result.figures[0].official);
-  CHECK(*result.figures[0].official == Approx(learned.correlation(1)).epsilon(1e-5));
+  REQUIRE(result.scores.size() == 1);
+  CHECK(result.scores[0].metric == "pearson");
+  CHECK(result.scores[0].count == 3);  // what falls is never known, and the last has no child
+  CHECK(result.scores[0].value == Approx(learned.correlation(0)).epsilon(1e-5));
+  REQUIRE(result.scores[0].official);
+  CHECK(*result.scores[0].official == Approx(learned.correlation(1)).epsilon(1e-5));
   auto checkpoints = learned.checkpoints;
   for (auto& one : checkpoints) {
     one.official = one.surprisals;
     for (auto& surprisal : one.surprisals) surprisal *= 0.9;
   }
   const auto both = acquisition_result(learned.suite, checkpoints, std::log(30000));
-  CHECK(*both.figures[0].official == *result.figures[0].official);
-  CHECK(both.figures[0].value != result.figures[0].value);
+  CHECK(*both.scores[0].official == *result.scores[0].official);
+  CHECK(both.scores[0].value != result.scores[0].value);
   REQUIRE(result.items.size() == 3);
   CHECK(result.items[1]["word"] == "spoon");
   CHECK(result.items[1]["months"] == 18.5);
@@ -144,10 +144,10 @@ TEST_CASE("fewer than three words with both ages have no correlation, where the 
   for (const ChildAges& ages : {ChildAges{{"cup", 16}}, ChildAges{{"owl", 25}, {"spoon", 18.5}}}) {
     learned.suite.ages = ages;
     const auto result = acquisition_result(learned.suite, learned.checkpoints, std::log(30000));
-    REQUIRE(result.figures.size() == 1);
-    CHECK(std::isnan(result.figures[0].value));
-    CHECK(result.figures[0].official.value_or(1) == 0);
-    CHECK(result.figures[0].count == static_cast<int64_t>(result.items.size()));
+    REQUIRE(result.scores.size() == 1);
+    CHECK(std::isnan(result.scores[0].value));
+    CHECK(result.scores[0].official.value_or(1) == 0);
+    CHECK(result.scores[0].count == static_cast<int64_t>(result.items.size()));
     REQUIRE(result.notes.size() == 1);
     CHECK_THAT(result.notes[0], Contains("needs 3 words that children and the run both learn, and there are "));
   }
@@ -173,8 +173,10 @@ TEST_CASE("learning curves need ages of children, three checkpoints and a surpri
 TEST_CASE("ages are not asked of a discriminator, nor of a run without a head of tokens", "[suites][acquisition]") {
   const TempDir dir;
   const auto suite = suite_in(dir);
-  CHECK_THAT(fault_of(random_run(dir, "electra").config, suite, {}), Contains("a discriminator of rtd gives none"));
-  CHECK_THAT(fault_of(random_run(dir, family("bert").model, {default_objective<NspConfig>()}).config, suite, {}),
-             Contains("has no head that gives probabilities of tokens"));
-  CHECK(fault_of(random_run(dir, "bert").config, suite, {}).empty());
+  CHECK_THAT(reason_unsupported(random_run(dir, "electra").config, suite, {}),
+             Contains("a discriminator of rtd gives none"));
+  CHECK_THAT(
+      reason_unsupported(random_run(dir, family("bert").model, {default_objective<NspConfig>()}).config, suite, {}),
+      Contains("has no head that gives probabilities of tokens"));
+  CHECK(reason_unsupported(random_run(dir, "bert").config, suite, {}).empty());
 }

@@ -20,7 +20,7 @@ void add_items(SuiteResult& result, const std::string& cluster, const std::vecto
 SuiteResult result_of(const std::string& suite, bool is_of_clusters) {
   return {.suite = suite,
           .scored_by = "pll",
-          .figures = {{.metric = "accuracy", .value = 0.5, .interval = Bounds{0.25, 0.75}, .count = 6}},
+          .scores = {{.metric = "accuracy", .value = 0.5, .interval = Bounds{0.25, 0.75}, .count = 6}},
           .items = {},
           .notes = {},
           .shares = {{.metric = "accuracy", .is_of_clusters = is_of_clusters}}};

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "evaluation/suites/analogies.h"
-#include "evaluation/suites/embedding_figures.h"
+#include "evaluation/suites/embedding_scores.h"
 #include "evaluation/suites/similarity.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
@@ -167,15 +167,15 @@ TEST_CASE("word similarity and analogies of a run give figures by file and by se
   const auto run = open_run(trained());
   const auto pairs = read_word_similarity(dir.write("p.txt", "wa wb 9\nwa wc 1\nwb wd 4\nwc we 5\n"));
   const auto similarity = run_suite(run, *pairs, {});
-  REQUIRE(similarity.figures.size() == 2);
-  CHECK(similarity.figures[0].metric == "spearman");
-  CHECK(similarity.figures[0].count == 4);
+  REQUIRE(similarity.scores.size() == 2);
+  CHECK(similarity.scores[0].metric == "spearman");
+  CHECK(similarity.scores[0].count == 4);
   CHECK(similarity.items.size() == 4);
   const auto questions = read_analogies(dir.write("q.txt", ": capitals\nwa wb wc wd\n: gram1\nwa wb we wf\n"));
   const auto analogies = run_suite(run, *questions, {});
-  REQUIRE(analogies.figures.size() == 6);
-  CHECK(analogies.figures[0].count == 2);
-  CHECK(analogies.figures[2].group == "semantic");
+  REQUIRE(analogies.scores.size() == 6);
+  CHECK(analogies.scores[0].count == 2);
+  CHECK(analogies.scores[2].group == "semantic");
 }
 
 TEST_CASE("a folder of texts of one kind is a suite, with a figure for each file") {
@@ -187,17 +187,17 @@ TEST_CASE("a folder of texts of one kind is a suite, with a figure for each file
   const auto pairs = read_sentence_similarity(dir / "sick");
   REQUIRE(pairs);
   const auto similar = run_suite(run, *pairs, {});
-  REQUIRE(similar.figures.size() == 4);
-  CHECK(similar.figures[0].count == 8);
-  CHECK(similar.figures[0].value == Approx((similar.figures[2].value + similar.figures[3].value) / 2));
-  CHECK(similar.figures[3].group == "trial");
+  REQUIRE(similar.scores.size() == 4);
+  CHECK(similar.scores[0].count == 8);
+  CHECK(similar.scores[0].value == Approx((similar.scores[2].value + similar.scores[3].value) / 2));
+  CHECK(similar.scores[3].group == "trial");
   dir.write("analogies/words.txt", ": capitals\nwa wb wc wd\n");
   dir.write("analogies/phrases.txt", ": capitals\nwe wf wg wh\nwe wf wg wi\n");
   const auto questions = read_analogies(dir / "analogies");
   REQUIRE(questions);
   const auto answers = run_suite(run, *questions, {});
-  CHECK(answers.figures[0].count == 3);
-  CHECK(answers.figures[3].group == "phrases/capitals");
+  CHECK(answers.scores[0].count == 3);
+  CHECK(answers.scores[3].group == "phrases/capitals");
   // The only word of the file that is not in the question: words of other files are no answers.
   CHECK(answers.items[2]["answer"] == "wd");
   dir.write("mixed/a.txt", ": capitals\nwa wb wc wd\n");
@@ -258,15 +258,15 @@ TEST_CASE("a file without a correlation is noted with the reason, and is not in 
   dir.write("w/judged.txt", "wa wb 9\nwa wc 1\nwb wd 4\nwc we 5\n");
   const auto both = run_suite(run, *read_word_similarity(dir / "w"), {});
   const auto one = run_suite(run, *read_word_similarity(dir / "w/judged.txt"), {});
-  CHECK(both.figures[0].value == one.figures[0].value);
-  CHECK(both.figures[0].count == 4);
-  CHECK(std::isnan(both.figures[2].value));
+  CHECK(both.scores[0].value == one.scores[0].value);
+  CHECK(both.scores[0].count == 4);
+  CHECK(std::isnan(both.scores[2].value));
   CHECK(both.notes == std::vector<std::string>{
                           "no correlation of 'constant', for its judgements are all equal; the mean is without it"});
   CHECK(one.notes.empty());
   const auto same =
       run_suite(run, *read_word_similarity(dir.write("same.txt", "wa wa 9\nwa wa 1\nwa wa 4\nwa wa 5\n")), {});
-  CHECK(std::isnan(same.figures[0].value));
+  CHECK(std::isnan(same.scores[0].value));
   CHECK(same.notes.back() == "no correlation of 'same', for its similarities are all equal");
 }
 
@@ -275,13 +275,13 @@ TEST_CASE("pairs and questions that a file repeats are counted each, and noted w
   const auto run = open_run(trained());
   const auto pairs = dir.write("p.txt", "wa wb 9\nwa wc 1\n\nwb wa 4\nwc we 5\nwa wb 9\n");
   const auto similar = run_suite(run, *read_word_similarity(pairs), {});
-  CHECK(similar.figures[0].count == 5);
+  CHECK(similar.scores[0].count == 5);
   CHECK(similar.notes == std::vector<std::string>{concat("2 of 5 pairs repeat an earlier one, first 'wa wb' (", pairs,
                                                          ":4, as in line 1); each is counted")});
   const auto questions =
       dir.write("q.txt", ": capitals\nwa wb wc wd\nwe wf wg wh\n: gram1\nwa wb wc wd\nwb wa wc wd\n");
   const auto answers = run_suite(run, *read_analogies(questions), {});
-  CHECK(answers.figures[0].count == 4);
+  CHECK(answers.scores[0].count == 4);
   CHECK(answers.notes ==
         std::vector<std::string>{concat("1 of 4 questions repeat an earlier one, first 'wa wb wc wd' (", questions,
                                         ":5, as in line 2); each is counted")});

@@ -70,8 +70,8 @@ TEST_CASE("ranks of facts are those of the masked position's logits") {
   const auto run = open_run(trained());
   const auto result = run_suite(run, *read_facts(dir / "f"), {});
   REQUIRE(result.items.size() == 4);
-  CHECK(result.figures[0].metric == "p@1");
-  CHECK(result.figures[0].count == 3);
+  CHECK(result.scores[0].metric == "p@1");
+  CHECK(result.scores[0].count == 3);
   // [CLS] wa [MASK] wh [SEP]
   const at::NoGradGuard no_grad;
   const auto& special = run.tokenizer.special();
@@ -103,17 +103,17 @@ TEST_CASE("intervals of facts are shares, and ties are those of the objects of a
             "{\"predicate_id\": \"R2\", \"sub_label\": \"river\", \"obj_label\": \"wb\"}\n");
   dir.write("f/patterns.jsonl", patterns);
   const auto result = run_suite(random_run(dir, "bert"), *read_facts(dir / "f"), {});
-  for (const auto& figure : result.figures) {
-    INFO(figure.metric << " " << figure.group);
-    REQUIRE(figure.interval);
-    CHECK(figure.interval->low >= 0);
-    CHECK(figure.interval->low <= figure.value + 1e-12);
-    CHECK(figure.value <= figure.interval->high + 1e-12);
-    CHECK(figure.interval->low < figure.interval->high);
-    CHECK(figure.interval->high <= 1);
-    CHECK(figure.ties == (figure.metric.starts_with("restricted") ? figure.count : 0));
-    if (figure.metric == "restricted_p@1") CHECK(figure.value == 0.5);  // each of two objects is one of two best
-    if (figure.metric == "restricted_mrr") CHECK(figure.value == Approx(1 / 1.5));
+  for (const auto& score : result.scores) {
+    INFO(score.metric << " " << score.group);
+    REQUIRE(score.interval);
+    CHECK(score.interval->low >= 0);
+    CHECK(score.interval->low <= score.value + 1e-12);
+    CHECK(score.value <= score.interval->high + 1e-12);
+    CHECK(score.interval->low < score.interval->high);
+    CHECK(score.interval->high <= 1);
+    CHECK(score.ties == (score.metric.starts_with("restricted") ? score.count : 0));
+    if (score.metric == "restricted_p@1") CHECK(score.value == 0.5);  // each of two objects is one of two best
+    if (score.metric == "restricted_mrr") CHECK(score.value == Approx(1 / 1.5));
   }
 }
 

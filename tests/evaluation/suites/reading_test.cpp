@@ -110,26 +110,26 @@ TEST_CASE("the result has the gains of each measure, of both kinds and of the su
   const auto gains = reading_gains(suite.times, surprisals.words, surprisals.previous);
   const auto official = *babylm_reading_surprisals(run, suite, BabylmBackend::mlm);
   const auto official_gains = reading_gains(suite.times, official.words, official.previous);
-  REQUIRE(result.figures.size() == 14);  // of each group the partial R2 and the increase
-  for (size_t i = 0; i < result.figures.size(); ++i) {
-    const auto& figure = result.figures[i];
-    CHECK(figure.metric == (i % 2 == 0 ? "partial_r2" : "delta_r2"));
-    if (figure.value == 0)  // surprisal explains none of the self-paced times of these words, in any draw of them
-      CHECK((figure.interval->low == 0 && figure.interval->high == 0));
+  REQUIRE(result.scores.size() == 14);  // of each group the partial R2 and the increase
+  for (size_t i = 0; i < result.scores.size(); ++i) {
+    const auto& score = result.scores[i];
+    CHECK(score.metric == (i % 2 == 0 ? "partial_r2" : "delta_r2"));
+    if (score.value == 0)  // surprisal explains none of the self-paced times of these words, in any draw of them
+      CHECK((score.interval->low == 0 && score.interval->high == 0));
     else
-      CHECK((figure.interval->low < figure.value && figure.value < figure.interval->high));
+      CHECK((score.interval->low < score.value && score.value < score.interval->high));
   }
-  CHECK(result.figures[0].value == Approx((gains.eye_tracking_mean() + gains.self_paced.value()) / 2));
-  CHECK(result.figures[0].count == 72);
-  CHECK(result.figures[2].group == "eye tracking");
-  CHECK(result.figures[2].value == Approx(gains.eye_tracking_mean()));
-  CHECK(*result.figures[2].official == Approx(official_gains.eye_tracking_mean()));
-  CHECK(result.figures[4].group == "self-paced reading");
-  CHECK(result.figures[4].value == Approx(gains.self_paced.value()));
-  CHECK(result.figures[4].count == 24);  // those with a previous word
-  CHECK(result.figures[5].value == Approx(gains.self_paced.r2 - gains.self_paced.baseline_r2));
-  CHECK(result.figures[12].group == "RTrightbound");
-  CHECK(result.figures[12].value == Approx(gains.eye_tracking[3].value()));
+  CHECK(result.scores[0].value == Approx((gains.eye_tracking_mean() + gains.self_paced.value()) / 2));
+  CHECK(result.scores[0].count == 72);
+  CHECK(result.scores[2].group == "eye tracking");
+  CHECK(result.scores[2].value == Approx(gains.eye_tracking_mean()));
+  CHECK(*result.scores[2].official == Approx(official_gains.eye_tracking_mean()));
+  CHECK(result.scores[4].group == "self-paced reading");
+  CHECK(result.scores[4].value == Approx(gains.self_paced.value()));
+  CHECK(result.scores[4].count == 24);  // those with a previous word
+  CHECK(result.scores[5].value == Approx(gains.self_paced.r2 - gains.self_paced.baseline_r2));
+  CHECK(result.scores[12].group == "RTrightbound");
+  CHECK(result.scores[12].value == Approx(gains.eye_tracking[3].value()));
   REQUIRE(result.items.size() == 72);
   CHECK(result.items[0]["previous_surprisal"].is_null());
   CHECK(result.items[2]["word"] == "see");
@@ -177,12 +177,13 @@ TEST_CASE("reading times are not asked of a discriminator, nor of a run without 
           "[suites][reading]") {
   const TempDir dir;
   const auto electra = random_run(dir, "electra");
-  CHECK_THAT(fault_of(electra.config, suite_of(6), {}), Contains("a discriminator of rtd gives none"));
+  CHECK_THAT(reason_unsupported(electra.config, suite_of(6), {}), Contains("a discriminator of rtd gives none"));
   CHECK_THROWS_AS(run_suite(electra, suite_of(6), {}), ConfigError);
   const auto pairs = random_run(dir, family("bert").model, {default_objective<NspConfig>()});
-  CHECK_THAT(fault_of(pairs.config, suite_of(6), {}), Contains("has no head that gives probabilities of tokens"));
+  CHECK_THAT(reason_unsupported(pairs.config, suite_of(6), {}),
+             Contains("has no head that gives probabilities of tokens"));
   const auto bert = random_run(dir, "bert");
-  CHECK(fault_of(bert.config, suite_of(6), {}).empty());
-  CHECK_THAT(fault_of(bert.config, suite_of(6), {.scoring = {.form = ScoringForm::likelihood}}),
+  CHECK(reason_unsupported(bert.config, suite_of(6), {}).empty());
+  CHECK_THAT(reason_unsupported(bert.config, suite_of(6), {.scoring = {.form = ScoringForm::likelihood}}),
              Contains("cannot be scored by likelihood"));
 }

@@ -56,17 +56,17 @@ TEST_CASE("intervals of gains are those of leaving out one word after the other"
   times.eye_tracking = {{"a", seen}, {"b", seen}};
   for (auto& value : times.eye_tracking[1].times) value += stream.normal();
   times.self_paced = {"c", seen};
-  const auto figures = [&](const ReadingTimes& of) {
+  const auto scores = [&](const ReadingTimes& of) {
     const auto gains = reading_gains(of, surprisal, previous);
     const auto &a = gains.eye_tracking[0], &b = gains.eye_tracking[1];
     return std::vector{a.partial_r2(), a.delta_r2(), mean_of({a.partial_r2(), b.partial_r2()})};
   };
-  const auto whole = figures(times);
+  const auto whole = scores(times);
   std::vector<std::vector<double>> without(whole.size());
   for (size_t i = 0; i < count; ++i) {
     auto fewer = times;
     for (auto& measure : fewer.eye_tracking) measure.times[i] = NAN;
-    const auto found = figures(fewer);
+    const auto found = scores(fewer);
     for (size_t k = 0; k < found.size(); ++k) without[k].push_back(found[k].value);
   }
   for (size_t k = 0; k < whole.size(); ++k) {

@@ -1,4 +1,4 @@
-// Tables and lines of figures that no model gave.
+// Tables and lines of scores that no model gave.
 #include "evaluation/suites/suite_report.h"
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 SuiteResult pairs(double accuracy, double official) {
   return {.suite = "pairs",
           .scored_by = "pll",
-          .figures =
+          .scores =
               {{.metric = "accuracy",
                 .value = accuracy,
                 .interval = Bounds{0.25, 0.75},
@@ -35,8 +35,8 @@ SuiteResult similarity(double value) {
   return {
       .suite = "similarity",
       .scored_by = "cosine",
-      .figures = {{.metric = "spearman", .value = value, .count = 50},
-                  {.level = SuiteLevel::paradigm, .group = "words", .metric = "spearman", .value = value, .count = 50}},
+      .scores = {{.metric = "spearman", .value = value, .count = 50},
+                 {.level = SuiteLevel::paradigm, .group = "words", .metric = "spearman", .value = value, .count = 50}},
       .items = {}};
 }
 
@@ -66,7 +66,7 @@ TEST_CASE("the table of a run has the columns that its figures fill, and groups 
 
 TEST_CASE("a mean over items that is the mean over paradigms is shown once", "[suites]") {
   auto same = pairs(0.5, 0.5);
-  same.figures[1].value = 0.5;
+  same.scores[1].value = 0.5;
   const std::vector one{answers_of("runs/a", 10, {same})};
   CHECK(table_of_runs(one, SuiteDetail::suites).rows.size() == 1);
 }
@@ -93,7 +93,7 @@ TEST_CASE("a number that the published program does not have is a dash in tables
   CHECK(single.rows[0][4] == "-");
   const std::vector both{one[0], answers_of("runs/b", 20, {pairs(0.25, 0.25)})};
   CHECK(table_of_runs(both, SuiteDetail::suites, 0).rows[0] == Row{"pairs", "accuracy %", "50.00 (-)", "25.00"});
-  CHECK(nlohmann::json::parse(to_json(one[0].results[0].figures[0]).dump())["official"].is_null());
+  CHECK(nlohmann::json::parse(to_json(one[0].results[0].scores[0]).dump())["official"].is_null());
 }
 
 TEST_CASE("several runs have their intervals in the cells where the table has the columns for them", "[suites]") {
@@ -170,7 +170,7 @@ TEST_CASE("checkpoints are named by their words and revisions where these are kn
 
 TEST_CASE("a correlation that there is none of is printed as none", "[suites]") {
   auto ages = similarity(std::nan(""));
-  ages.figures[0].official = 0;
+  ages.scores[0].official = 0;
   const std::vector all{answers_of("runs/a", 10, {ages}), answers_of("runs/b", 20, {similarity(0.25)})};
   CHECK(table_of_runs(all, SuiteDetail::suites).rows[0] == Row{"similarity", "spearman", "none (0.0000)", "0.2500"});
   CHECK(table_of_runs(std::span(all).first(1), SuiteDetail::suites).rows[0] ==

@@ -103,9 +103,9 @@ TEST_CASE("a pair whose sides are the same counts as a tie, and is named", "[sui
   const TempDir dir;
   const auto run = random_run(dir, "bert");
   const auto result = run_suite(run, pairs_in(dir, pair_line("a cat", "a cat")), {});
-  CHECK(result.figures[0].value == 0.5);
-  CHECK(result.figures[0].ties == 1);
-  CHECK(result.figures[0].official == 1.0);  // the published programs take the first
+  CHECK(result.scores[0].value == 0.5);
+  CHECK(result.scores[0].ties == 1);
+  CHECK(result.scores[0].official == 1.0);  // the published programs take the first
   REQUIRE(result.notes.size() == 1);
   CHECK_THAT(result.notes[0], Contains("1 of 1 items have candidates that are the same, first pairs/0"));
 }
@@ -115,8 +115,8 @@ TEST_CASE("a suite that the program of BabyLM does not have has no official figu
   const auto run = random_run(dir, "bert");
   const auto result =
       run_suite(run, open_suite(dir.write("cats.jsonl", R"({"sentences": ["a cat", "a cat"], "answer": 1})")), {});
-  CHECK(result.figures[0].value == 0.5);
-  for (const auto& figure : result.figures) CHECK_FALSE(figure.official);
+  CHECK(result.scores[0].value == 0.5);
+  for (const auto& score : result.scores) CHECK_FALSE(score.official);
   CHECK_FALSE(result.items[0].contains("official_choice"));
 }
 

@@ -11,15 +11,15 @@ using Catch::Contains;
 namespace {
 
 LayerCurve three_layers() {
-  const auto figure = [](double value, double low, double high) {
+  const auto score = [](double value, double low, double high) {
     return Score{.metric = "accuracy", .value = value, .interval = Bounds{low, high}, .count = 80};
   };
   return {.task = "sst2",
           .metric = "accuracy",
           .best = 1,
-          .points = {{0, figure(0.5, 0.4, 0.6), figure(0.525, 0.41, 0.63)},
-                     {3, figure(0.75, 0.6, 0.8), figure(0.7, 0.59, 0.79)},
-                     {6, figure(NAN, 0, 0), figure(0.8, 0.7, 0.9)}}};
+          .points = {{0, score(0.5, 0.4, 0.6), score(0.525, 0.41, 0.63)},
+                     {3, score(0.75, 0.6, 0.8), score(0.7, 0.59, 0.79)},
+                     {6, score(NAN, 0, 0), score(0.8, 0.7, 0.9)}}};
 }
 
 }  // namespace

@@ -104,17 +104,17 @@ int pretrain(const std::string& config_file, const std::string& run, bool is_res
   }
   SuiteRecord record{.step = steps};
   for (const auto& path : config.evaluation.suites) {
-    auto& figure = record.suites[suite_name(path)]["accuracy"];
-    figure.floor = 0.5;
-    figure.items = 40'000;
+    auto& score = record.suites[suite_name(path)]["accuracy"];
+    score.floor = 0.5;
+    score.items = 40'000;
     for (int cluster = 0; cluster < 40; ++cluster) {
-      figure.sum.push_back(0.6 + rate / 2 + of_seed / 10 + 0.001 * stream.normal());
-      figure.count.push_back(1);
+      score.sum.push_back(0.6 + rate / 2 + of_seed / 10 + 0.001 * stream.normal());
+      score.count.push_back(1);
     }
-    figure.value = ExampleLosses{figure.sum, figure.count}.value();
+    score.value = ExampleLosses{score.sum, score.count}.value();
     record.suites[suite_name(path)]["spearman"].value = 0.3 + of_seed;
     json row{{"step", steps}, {"tokens", 100 * steps}};
-    row["suites"][suite_name(path)]["accuracy"]["value"] = figure.value;
+    row["suites"][suite_name(path)]["accuracy"]["value"] = score.value;
     metrics << row << "\n";
   }
   record.xxh3 = hash_hex(json_text(json(record.suites)));
@@ -130,8 +130,8 @@ int pretrain(const std::string& config_file, const std::string& run, bool is_res
   const std::string tokens = rate == 0.0625 ? "of another tokenizer" : "of one tokenizer";
   write_held_out(run, steps, "made up, tokens " + tokens, losses);
   json suites = json::object();
-  for (const auto& [suite, figures] : record.suites)
-    for (const auto& [metric, figure] : figures) suites[suite][metric]["value"] = figure.value;
+  for (const auto& [suite, scores] : record.suites)
+    for (const auto& [metric, score] : scores) suites[suite][metric]["value"] = score.value;
   json held_out;
   for (const auto& [name, part] : losses.items()) held_out[name]["loss"] = total;
   std::ofstream(run + "/summary.json") << json{{"suites", suites}, {"held_out", held_out}}.dump();

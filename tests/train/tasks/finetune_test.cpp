@@ -154,7 +154,7 @@ std::string choice_task() {
 
 json summary_of_run(const std::string& run) { return json::parse(read_file(run + "/summary.json")); }
 
-/// The valid figures of a run, by step.
+/// The valid scores of a run, by step.
 std::map<int64_t, double> valid_accuracies(const std::string& run) {
   std::map<int64_t, double> found;
   for (const auto& row : metrics(run))

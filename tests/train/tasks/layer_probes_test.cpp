@@ -99,7 +99,7 @@ Tensor weights_in(const std::string& run, const std::string& name, const char* s
   return SafeTensors::open(run + "/" + step + "/weights.safetensors").get(name);
 }
 
-/// The figures on the valid part by step.
+/// The scores on the valid part by step.
 std::map<int64_t, double> accuracies_on_valid(const std::string& run) {
   std::map<int64_t, double> found;
   for (const auto& row : metrics(run))
@@ -167,7 +167,7 @@ TEST_CASE("a run of probes says which layer is the best on valid, with its test 
   const auto task = judged_task(opened.config.data.tokens, opened.config.objectives);
   const auto judged =
       judge_split(*opened.network, task, read_prepared_split(opened.config.data.tokens, "test"), /*resamples=*/0);
-  CHECK(figure_of(judged.figures, "accuracy")->value ==
+  CHECK(score_of(judged.scores, "accuracy")->value ==
         report.task["layers"][static_cast<size_t>(layer)]["test"]["value"].get<double>());
 }
 
