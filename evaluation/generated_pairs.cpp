@@ -6,8 +6,8 @@
 #include "core/log.h"
 #include "core/print.h"
 #include "data/reading/reader.h"
+#include "data/text_metrics.h"
 #include "evaluation/run_losses.h"
-#include "evaluation/text_metrics.h"
 #include "inference/generation/generate.h"
 
 namespace cloze {
@@ -67,13 +67,11 @@ GeneratedPairs generate_pairs(const EvaluatedRun& one, const EvaluationRequest& 
 }
 
 json measures_of(const GeneratedPairs& pairs) {
-  const auto r = rouge(pairs.generated, pairs.references);
-  return {{"bleu", bleu(pairs.generated, pairs.references).score},
-          {"chrf", chrf(pairs.generated, pairs.references)},
-          {"rouge1", r.rouge1},
-          {"rouge2", r.rouge2},
-          {"rougeL", r.rougeL},
-          {"exact_match", exact_match(pairs.generated, pairs.references)}};
+  const auto sums = text_sums(pairs.generated, pairs.references);
+  const auto means = rouge(sums);
+  return {{"bleu", bleu(sums).score},        {"chrf", chrf(sums)},     {"rouge1", means.rouge1},
+          {"rouge2", means.rouge2},          {"rougeL", means.rougeL}, {"rougeLsum", means.rougeLsum},
+          {"exact_match", exact_match(sums)}};
 }
 
 void print_pairs(const GeneratedPairs& pairs, const json& measures) {
