@@ -13,6 +13,7 @@
 #include "core/text.h"
 #include "finetune/finetune_recipe.h"
 #include "models/backbone_config.h"
+#include "objectives/kinds.h"
 #include "run/config/evaluation_protocol.h"
 #include "run/config/load_config.h"
 #include "run/run_files.h"
@@ -23,6 +24,11 @@ namespace cloze {
 namespace {
 
 ObjectiveConfig head_for(const Task& task, const Recipe& recipe) {
+  if (task.config.kind->generates) {
+    PairsConfig pairs;
+    pairs.label_smoothing = recipe.label_smoothing;
+    return pairs;
+  }
   TaskHeadTerms terms;
   terms.head = recipe.babylm_head     ? HeadDesign::babylm
                : recipe.original_head ? HeadDesign::original
@@ -48,7 +54,7 @@ ModelConfig finetuned_model(const ModelConfig& trained, const Tokenizer& tokeniz
 RunConfig take_recipe(Task& task, const std::string& like, const ModelConfig& model) {
   auto& of_task = task.config;
   if (!like.empty()) of_task.like = like;
-  if (of_task.like.empty()) of_task.like = usual_recipe;
+  if (of_task.like.empty()) of_task.like = of_task.kind->generates ? "t5" : usual_recipe;
   const auto& backbone = backbone_of(model);
   const auto recipe = recipe_of({.like = of_task.like,
                                  .task = of_task.task,

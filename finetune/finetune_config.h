@@ -15,8 +15,8 @@ namespace cloze {
 /// the tokenizer.
 ModelConfig finetuned_model(const ModelConfig& trained, const Tokenizer& tokenizer);
 
-/// The config by the recipe `like`, else by that of the task file, else by the usual one. The task is given that recipe
-/// and its length of rows, where it has none itself.
+/// The config by the recipe `like`, else by that of the task file, else by the usual one: of generation T5's. The task
+/// is given that recipe and its length of rows, where it has none itself.
 ///
 /// model    as finetuned_model has it
 /// returns  the config without weights to begin with and without what follows from the rows

@@ -52,6 +52,7 @@ void describe(V& v, RecipeFile& c) {
   v("warmup", c.config.schedule.warmup, "below 1 a fraction of the budget, else steps", in_range(0, 1e12));
   v("max_length", c.max_length, "tokens of a row; 0 = as many as the model reads", at_least(0));
   v("classifier_dropout", c.classifier_dropout, "before a classifier; -1 = that of the head", in_range(-1, 1));
+  v("label_smoothing", c.label_smoothing, "of generated targets", in_range(0, 1, open_end));
   v("models", c.models, "the families whose head has the first weights of the code", or_none(one_of(model_kinds())));
   v("babylm_head", c.babylm_head, "the head is that of BabyLM's program");
   v("grid", c.grid, "values that are searched");

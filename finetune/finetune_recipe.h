@@ -27,6 +27,7 @@ struct Recipe {
   bool original_head = false;  ///< the head has the first weights of that code
   bool babylm_head = false;    ///< it is that of BabyLM's program
   double classifier_dropout = -1;
+  double label_smoothing = 0;        ///< of generated targets
   std::vector<std::string> notes{};  ///< what its author should know, a sentence each
 };
 

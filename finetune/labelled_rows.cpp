@@ -128,7 +128,7 @@ class LabelledRows final : public RowMaker {
   RowsSize size_of(uint64_t example) const {
     RowsSize size{.rows = static_cast<int64_t>(begins_[example + 1] - begins_[example])};
     for (auto r = begins_[example]; r < begins_[example + 1]; ++r)
-      size.length = std::max(size.length, std::ssize(rows_[r].ids));
+      size.length = std::max(size.length, in_.kind->length(rows_[r]));
     return size;
   }
 
@@ -164,6 +164,8 @@ class LabelledRows final : public RowMaker {
 
 LabelledSetting labelled_setting(const ModelConfig& model, const Objectives& objectives) {
   for (const auto& objective : objectives) {
+    if (as_kind(objective).is_generative())
+      return {.kind = &target_rows(), .model = model, .labels = backbone_of(model).vocab_size};
     if (const auto* terms = task_head_of(objective)) {
       LabelledSetting setting{.kind = &row_kind_of(*terms), .use = terms->use(), .model = model};
       setting.labels = static_cast<int64_t>(terms->labels.size());
@@ -191,6 +193,7 @@ Tensor shifted_right(const Tensor& ids, const ModelConfig& config) {
 }
 
 Batch labelled_batch(const LabelledSetting& in, const BatchRows& rows, bool with_targets) {
+  if (auto batch = in.kind->own_batch(in, rows)) return std::move(*batch);
   const auto& model = transformer_of(in.model);
   Batch batch;
   add_text(batch, rows, model.pad_token_id, in);
@@ -209,7 +212,7 @@ std::unique_ptr<RowMaker> make_labelled_rows(const LabelledSetting& setting, std
 
 Collator rows_of_run(const RunConfig& config, const TokenStore& store, const RowsStart& start) {
   const auto& folder = config.data.tokens;
-  const bool has_head = !config.objectives.empty() && task_head_of(config.objectives[0]);
+  const bool has_head = !config.objectives.empty() && learns_task(config.objectives[0]);
   if (!has_head || !is_prepared_task(folder)) return text_rows(config, store, start);
   auto context = row_context(config, store, start);
   require_special_tokens(config.objectives, backbone_of(config.model), store.tokenizer(), folder);

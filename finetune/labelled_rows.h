@@ -19,13 +19,20 @@ struct TokenRange {
   int64_t begin = 0, end = 0;
 };
 
+struct LabelledSetting;
+
 /// What tells the rows of a kind of task from those of others: their labels, and what its head needs to know of them.
 /// Each is one struct in row_kinds.cpp.
 class RowKind {
  public:
   virtual ~RowKind() = default;
-  /// Throws DataError for a row whose labels are none of the task's, which has so many.
+  /// Throws DataError for a row whose labels are none of the task's, which has so many; of targets for an id that is
+  /// none of so many.
   virtual void check(const TaskRow& /*row*/, int64_t /*labels*/) const {}
+  /// The positions that a row takes of a batch.
+  virtual int64_t length(const TaskRow& row) const { return std::ssize(row.ids); }
+  /// A batch that is none of texts with labels; none: it is.
+  virtual std::optional<Batch> own_batch(const LabelledSetting&, const BatchRows&) const { return {}; }
   /// The rows of an item are one example.
   virtual bool joins_rows() const { return false; }
   /// The number of states that a probe of a layer is trained on in a row, and of those that it says something of.
@@ -43,20 +50,22 @@ class RowKind {
 
 /// The rows that this head reads.
 const RowKind& row_kind_of(const TaskHead& head);
+/// Rows of sources with the targets that are to be generated.
+const RowKind& target_rows();
 
 /// What batches of a task's rows are made for.
 struct LabelledSetting {
   const RowKind* kind = nullptr;
   HeadUse use = HeadUse::texts;
   ModelConfig model;
-  int64_t labels = 0;      ///< of the task; 0: it has none
+  int64_t labels = 0;      ///< of the task; 0: it has none; of targets the ids that there are
   bool segments = true;    ///< of rows that have them
   bool pads_left = false;  ///< as BabyLM's program does where it is asked to
   bool unpads = false;     ///< the network computes nothing for padding
   bool probes = false;     ///< its head is probes of layers, whose states are numbered by the rows of a part
 };
 
-/// The setting of a run whose objective is a head of a task. Throws ConfigError for another objective.
+/// The setting of a run that learns a task. Throws ConfigError for another objective.
 LabelledSetting labelled_setting(const ModelConfig& model, const Objectives& objectives);
 
 /// Rows as a batch, padded on the right, or as the setting says, to the longest of them, XLNet's too, whose distances

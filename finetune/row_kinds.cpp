@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "objectives/generative_rows.h"
 #include "objectives/rows.h"
 
 namespace cloze {
@@ -130,7 +131,30 @@ struct CandidateRows final : RowKind {
   static bool is_first(const BatchRows& rows, size_t r) { return r == 0 || rows[r]->item != rows[r - 1]->item; }
 };
 
+struct TargetRows final : RowKind {
+  void check(const TaskRow& row, int64_t labels) const override {
+    const auto is_other = [&](int32_t id) { return id < 0 || id >= labels; };
+    require<DataError>(!row.target.empty() && std::ranges::none_of(row.target, is_other), "item ", row.item,
+                       " of the task has no target, or one with ids beyond the ", labels,
+                       " of the vocabulary; restore its rows, or fine-tune again in another folder");
+  }
+  int64_t length(const TaskRow& row) const override { return std::ssize(row.ids) + std::ssize(row.target); }
+  std::optional<Batch> own_batch(const LabelledSetting& in, const BatchRows& rows) const override {
+    std::vector<SourceTarget> pairs;
+    for (const auto* row : rows)
+      pairs.push_back(
+          {.source = {row->ids.begin(), row->ids.end()}, .target = {row->target.begin(), row->target.end()}});
+    return source_target_batch(in.model, backbone_of(in.model).pad_token_id, pairs);
+  }
+  void add_labels(Batch&, const BatchRows&, int64_t) const override {}
+};
+
 }  // namespace
+
+const RowKind& target_rows() {
+  static const TargetRows targets;
+  return targets;
+}
 
 void RowKind::add_facts(Batch& batch, const BatchRows& rows) const {
   batch.class_positions = of_each(rows, [](const TaskRow& row) { return row.class_token; });

@@ -16,26 +16,13 @@ namespace cloze {
 
 namespace {
 
-/// Puts a network into evaluation mode, or with dropout into that of training, and back into the one that it was in.
-class InEvaluation {
- public:
-  explicit InEvaluation(Network& network, bool with_dropout = false)
-      : network_(network), trained_(network.is_training()) {
-    network.train(with_dropout);
-  }
-  ~InEvaluation() { network_.train(trained_); }
-  InEvaluation(const InEvaluation&) = delete;
-  InEvaluation& operator=(const InEvaluation&) = delete;
-
- private:
-  Network& network_;
-  bool trained_;
-};
+int64_t length_in_batch(const TaskRow& row) { return std::ssize(row.ids) + std::ssize(row.target); }
 
 /// The rows of the next batch, [begin, end) of `order`, which is ascending by length.
 size_t end_of_batch(const std::vector<size_t>& order, size_t begin, const std::vector<TaskRow>& rows, int64_t tokens) {
   size_t end = begin + 1;
-  while (end < order.size() && static_cast<int64_t>(rows[order[end]].ids.size() * (end + 1 - begin)) <= tokens) ++end;
+  while (end < order.size() && length_in_batch(rows[order[end]]) * static_cast<int64_t>(end + 1 - begin) <= tokens)
+    ++end;
   return end;
 }
 
@@ -65,7 +52,7 @@ void for_each_batch(Network& network, const LabelledSetting& setting, const std:
   const auto device = device_of(network);
   std::vector<size_t> order(rows.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  if (!setting.pads_left) std::ranges::stable_sort(order, {}, [&](size_t r) { return rows[r].ids.size(); });
+  if (!setting.pads_left) std::ranges::stable_sort(order, {}, [&](size_t r) { return length_in_batch(rows[r]); });
   if (!device.is_cpu()) batch_tokens = std::max(batch_tokens, tokens_of_batch_elsewhere);
   std::vector<std::span<const size_t>> batches;
   for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
@@ -141,6 +128,31 @@ TaskOutputs run_rows(Network& network, const Objectives& objectives, const std::
       },
       dropout_key);
   return outputs;
+}
+
+std::vector<TargetLoss> target_losses(Network& network, const Objectives& objectives,
+                                      const std::vector<TaskRow>& rows) {
+  const auto setting = labelled_setting(network.model_config(), objectives);
+  std::vector<TaskRow> with_target;
+  std::vector<size_t> numbers_of_all;
+  for (size_t r = 0; r < rows.size(); ++r) {
+    if (rows[r].target.empty()) continue;
+    setting.kind->check(rows[r], setting.labels);
+    with_target.push_back(rows[r]);
+    numbers_of_all.push_back(r);
+  }
+  std::vector<TargetLoss> losses(rows.size());
+  const auto compute = [&](const Batch& batch) { return network.losses(batch, /*dropout_key=*/0).at(0).single; };
+  for_each_batch(network, setting, with_target, /*with_targets=*/true, tokens_of_batch, compute,
+                 [&](const Predictions& single, const Batch&, std::span<const size_t> numbers) {
+                   const auto row = single.row.to(at::kCPU), loss = single.loss.to(at::kCPU, at::kDouble);
+                   for (int64_t i = 0; i < row.numel(); ++i) {
+                     auto& own = losses[numbers_of_all[numbers[static_cast<size_t>(row.data_ptr<int64_t>()[i])]]];
+                     own.sum += loss.data_ptr<double>()[i];
+                     ++own.tokens;
+                   }
+                 });
+  return losses;
 }
 
 RowStates states_of_rows(Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,

@@ -8,6 +8,22 @@
 
 namespace cloze {
 
+/// Puts a network into evaluation mode, or with dropout into that of training, and back into the one that it was in.
+class InEvaluation {
+ public:
+  explicit InEvaluation(Network& network, bool with_dropout = false)
+      : network_(network), trained_(network.is_training()) {
+    network.train(with_dropout);
+  }
+  ~InEvaluation() { network_.train(trained_); }
+  InEvaluation(const InEvaluation&) = delete;
+  InEvaluation& operator=(const InEvaluation&) = delete;
+
+ private:
+  Network& network_;
+  bool trained_;
+};
+
 /// The outputs of rows, in the order of the rows.
 struct TaskOutputs {
   /// Of each row, fp32 on the CPU: of a text [L], its logits by label, or [1], its value on the scale of the task; of a
@@ -25,6 +41,15 @@ inline constexpr int64_t tokens_of_batch = 1024;
 /// dropout_key  with dropout, whose masks are a function of this key and the rows; none: without
 TaskOutputs run_rows(Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
                      int64_t batch_tokens = tokens_of_batch, std::optional<uint64_t> dropout_key = {});
+
+/// The loss of the target of a row: the sum over its tokens, and their number.
+struct TargetLoss {
+  double sum = 0;
+  int64_t tokens = 0;
+};
+
+/// The losses of rows with targets, those without one 0 tokens, by a network that generates; as run_rows.
+std::vector<TargetLoss> target_losses(Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows);
 
 /// What the probes of a network read of rows.
 struct RowStates {

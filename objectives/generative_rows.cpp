@@ -27,7 +27,7 @@ class GenerativeRows final : public RowMaker {
       drawn.label_offsets = label_offsets(rows.back());
       (*draws)[r] = std::move(drawn);
     }
-    return source_target_batch(in_, rows);
+    return source_target_batch(in_.model, in_.vocabulary.special.filler(), rows);
   }
 
   uint64_t size() const override { return sampler_.size(); }
@@ -119,10 +119,9 @@ void add_labels(Batch& batch, const std::vector<SourceTarget>& rows) {
 
 }  // namespace
 
-Batch source_target_batch(const RowContext& context, const std::vector<SourceTarget>& rows) {
-  const auto& model = backbone_of(context.model);
-  const auto decoding = decoding_ids_of(context.model);
-  const auto filler = context.vocabulary.special.filler();
+Batch source_target_batch(const ModelConfig& config, int64_t filler, const std::vector<SourceTarget>& rows) {
+  const auto& model = backbone_of(config);
+  const auto decoding = decoding_ids_of(config);
   Lines inputs, decoder_inputs;
   for (const auto& row : rows) {
     inputs.push_back(model.is_encoder_decoder() ? row.source : joined(row));
@@ -132,7 +131,7 @@ Batch source_target_batch(const RowContext& context, const std::vector<SourceTar
   batch.input_ids = padded(inputs, filler, &batch.attention_mask);
   if (model.is_encoder_decoder()) batch.decoder_input_ids = padded(decoder_inputs, filler, nullptr);
   batch.tokens = tokens_of(inputs) + tokens_of(decoder_inputs);
-  if (part_of<PrefixAttention>(context.model).prefix_lm && !model.is_encoder_decoder()) {
+  if (part_of<PrefixAttention>(config).prefix_lm && !model.is_encoder_decoder()) {
     std::vector<int64_t> prefixes;
     for (const auto& row : rows) prefixes.push_back(prefix_of(row));
     batch.prefix = to_tensor(prefixes);

@@ -82,6 +82,6 @@ std::unique_ptr<RowMaker> make_rows(const Config& config, const RowContext& cont
 
 /// The batch of rows. Encoder-decoders: the encoder's input is the source, the decoder's the target shifted right by
 /// one. Decoder-only models: the input is source and target concatenated, the labels are the target.
-Batch source_target_batch(const RowContext& context, const std::vector<SourceTarget>& rows);
+Batch source_target_batch(const ModelConfig& config, int64_t filler, const std::vector<SourceTarget>& rows);
 
 }  // namespace cloze

@@ -59,7 +59,10 @@ RowOptions row_options(const TaskConfig& config, const TaskLabels& labels) {
           .num_labels = labels.size(),
           .max_length = config.max_length,
           .truncation = config.truncation,
-          .max_question = config.max_question};
+          .max_question = config.max_question,
+          .max_target = config.max_target,
+          .most_new = most_new_tokens(config),
+          .end_of_cut = config.end_of_cut};
 }
 
 TaskInspection inspect_task(const Task& task, const TaskRowMaker& maker, const Rng& order, int64_t examples) {

@@ -18,7 +18,7 @@ struct AnswerSpan {
 inline constexpr int64_t unknown_label = -1;
 
 /// Which fields of an answer say something.
-enum class AnswerForm { none, label, labels, value, spans };
+enum class AnswerForm { none, label, labels, value, spans, texts };
 
 /// What is right for an item, or what is predicted for it: the fields of its form.
 struct TaskAnswer {
@@ -29,6 +29,7 @@ struct TaskAnswer {
   double value = 0;
   std::vector<AnswerSpan> spans{};  ///< what is right: each; what is predicted: the best; empty: there is no answer
   bool is_known() const { return form != AnswerForm::none; }
+  std::vector<std::string> texts{};  ///< what is right: each reference, one or more; what is predicted: one text
   /// The first text in a context; empty: there is none.
   std::string text() const { return spans.empty() ? "" : spans.front().text; }
   bool operator==(const TaskAnswer&) const = default;
@@ -40,6 +41,9 @@ inline TaskAnswer labels_answer(std::vector<int64_t> ids, std::vector<std::strin
 inline TaskAnswer value_answer(double value) { return {.form = AnswerForm::value, .value = value}; }
 inline TaskAnswer spans_answer(std::vector<AnswerSpan> spans) {
   return {.form = AnswerForm::spans, .spans = std::move(spans)};
+}
+inline TaskAnswer texts_answer(std::vector<std::string> texts) {
+  return {.form = AnswerForm::texts, .texts = std::move(texts)};
 }
 /// An answer in a context of which only the text is known; empty: no answer.
 inline TaskAnswer text_answer(const std::string& text) {
@@ -76,6 +80,8 @@ struct TaskPrediction {
   TaskAnswer answer{};
   std::vector<double> probabilities{};  ///< by label or by candidate; empty: not known
   double no_answer = 0;                 ///< of spans: the score of no answer less that of the best answer
+  double loss = 0;                      ///< of texts: that of the first reference, the mean over its tokens
+  int64_t count = 0;                    ///< of texts: the tokens that the loss is of; 0: it is not known
 };
 
 }  // namespace cloze

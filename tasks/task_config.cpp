@@ -56,8 +56,9 @@ void check_columns(const TaskConfig& c, Constraints& constraints) {
   const bool has_empty = std::ranges::find(data.label, "") != data.label.end();
   constraints.forbid(has_empty || (!has_own_files && data.label.empty() && data.format != folders),
                      "'data.label' is empty; name the column of the label");
-  constraints.forbid(data.label.size() > 1 && !c.kind->has_sets, "'data.label' names ", data.label.size(),
-                     " columns, and 'kind' is ", c.kind, "; columns of 0 and 1, each a label, are of multilabel");
+  constraints.forbid(data.label.size() > 1 && !c.kind->has_sets && !c.kind->generates, "'data.label' names ",
+                     data.label.size(), " columns, and 'kind' is ", c.kind,
+                     "; columns of 0 and 1, each a label, are of multilabel");
   constraints.forbid(std::set(data.label.begin(), data.label.end()).size() < data.label.size(),
                      "'data.label' names a column twice; name each once");
   constraints.forbid(!data.text.empty() && contains(data.label, data.text), "'data.text' and 'data.label' are both '",
@@ -74,7 +75,22 @@ void check_columns(const TaskConfig& c, Constraints& constraints) {
                      ", and 'kind' is ", c.kind, "; tags have a scheme");
   constraints.forbid(c.kind->has_sets && data.label_separator.empty(),
                      "'data.label_separator' is empty; write what stands between labels");
+  constraints.forbid(
+      c.kind->generates && !data.second.empty(),
+      "'data.second' is given, and 'kind' is generation, of one source; join columns by a template: text: "
+      "\"question: {question} context: {context}\"");
   check_templates(data, constraints);
+}
+
+/// Sources, targets and texts of a generation.
+void check_generation(const TaskConfig& c, Constraints& constraints) {
+  constraints.forbid(c.kind->generates && std::holds_alternative<Windows>(c.truncation),
+                     "'cut' is windows, and 'kind' is generation, whose source is one row; write first or head_tail");
+  const auto most = most_new_tokens(c);
+  constraints.forbid(c.decoding.min_new_tokens >= most && c.decoding.min_new_tokens > 0,
+                     "'decoding.min_new_tokens' is ", c.decoding.min_new_tokens, ", and texts have at most ", most,
+                     " tokens; lower it, or raise decoding.max_new_tokens");
+  constraints.forbid(c.max_target == 1, "'max_target' is 1, which the end token takes; raise it");
 }
 
 void check_labels(const TaskConfig& c, Constraints& constraints) {
@@ -131,6 +147,16 @@ void check(const TaskConfig& c, Constraints& constraints) {
   check_columns(c, constraints);
   check_labels(c, constraints);
   check_weights(c, constraints);
+  check_generation(c, constraints);
+}
+
+/// Throws ConfigError for keys that other kinds do not have.
+void refuse_keys_of_generation(const ConfigTree& tree, const std::string& file) {
+  const auto* kind = tree.find("kind");
+  if (!kind || !contains(task_kind_names(), kind->text) || AnyTaskKind(kind->text)->generates) return;
+  for (const auto* key : {"max_target", "end_of_cut", "decoding"})
+    require<ConfigError>(tree.find(key) == nullptr, file, ": '", key, "' is given, and 'kind' is ", kind->text,
+                         "; targets are of generation");
 }
 
 }  // namespace
@@ -142,6 +168,7 @@ std::string tasks_folder() {
 
 TaskConfig read_task_config(const std::string& file, const std::vector<std::string>& overrides) {
   const auto tree = ConfigTree::load(file, overrides, "task.");
+  refuse_keys_of_generation(tree, file);
   auto config = decode<TaskConfig>(tree);
   for (auto& [written, node] : config.labels.items) written = without_white_space_around(written);
   for (auto& label : config.data.skip_labels) label = without_white_space_around(label);
@@ -172,7 +199,8 @@ TaskLabels given_labels(const TaskConfig& config) {
     labels.names.push_back(node.text);
     labels.written.push_back(written);
   }
-  if (labels.names.empty() && config.data.label.size() > 1) labels.names = labels.written = config.data.label;
+  const bool are_columns = config.data.label.size() > 1 && !config.kind->generates;
+  if (labels.names.empty() && are_columns) labels.names = labels.written = config.data.label;
   return labels;
 }
 

@@ -71,7 +71,7 @@ void describe(V& v, TaskDataConfig& c) {
   v("second", c.second, "column or template of the second text; spans: the context; empty = there is none");
   v("label", c.label,
     "column of the label, of the tags, or of the number of the right candidate, counted from 0; multilabel: a column "
-    "of several, or columns of 0 and 1, each a label");
+    "of several, or columns of 0 and 1, each a label; generation: columns of references, or a list of them");
   v("id", c.id, "column or template of what names an item; empty = its part and number");
   v("group", c.group,
     "column or template of what items belong together by: figures are grouped by it, and no part divides a group");
@@ -125,6 +125,25 @@ using Truncation = std::variant<LongestTruncation, FirstTruncation, SecondTrunca
 /// The kinds of a cut share nothing.
 inline void keep_shared(const Truncation&, Truncation&) {}
 
+/// How the texts of a generation are generated, as transformers' GenerationConfig says it.
+struct DecodingConfig {
+  int64_t num_beams = 1;
+  double length_penalty = 1;
+  int64_t max_new_tokens = 0;
+  int64_t min_new_tokens = 0;
+  int64_t no_repeat_ngram_size = 0;
+};
+template <class V>
+void describe(V& v, DecodingConfig& c) {
+  v("num_beams", c.num_beams, "beams of the search; 1 = the likeliest token each time", in_range(1, 1000));
+  v("length_penalty", c.length_penalty, "of beams, whose sums of log-probabilities are divided by length ^ penalty",
+    in_range(-100, 100));
+  v("max_new_tokens", c.max_new_tokens, "tokens of a text with its end token; 0 = max_target, else 64", at_least(0));
+  v("min_new_tokens", c.min_new_tokens, "tokens before which no text ends", at_least(0));
+  v("no_repeat_ngram_size", c.no_repeat_ngram_size, "n-grams of this length occur once; 0 = any number of times",
+    at_least(0));
+}
+
 struct TaskConfig {
   std::string task;
   AnyTaskKind kind{};
@@ -138,7 +157,17 @@ struct TaskConfig {
   int64_t max_answer = 30;
   std::vector<std::string> class_weights{};
   std::vector<int64_t> scale{};
+  int64_t max_target = 0;
+  bool end_of_cut = true;
+  DecodingConfig decoding{};
 };
+
+/// The most tokens of a generated text.
+inline int64_t most_new_tokens(const TaskConfig& task) {
+  constexpr int64_t usual = 64;
+  if (task.decoding.max_new_tokens > 0) return task.decoding.max_new_tokens;
+  return task.max_target > 0 ? task.max_target : usual;
+}
 
 template <class V>
 void describe(V& v, TaskConfig& c) {
@@ -165,6 +194,11 @@ void describe(V& v, TaskConfig& c) {
     "weights of the labels in the loss, in the order of their ids, or balanced = by their shares of the training part");
   v("scale", c.scale, "regression: the least and the greatest target, which become 0 and 1 in the loss; empty = as is",
     or_none(in_range(-1e9, 1e9)));
+  if (!c.kind->generates) return;
+  v("max_target", c.max_target, "tokens of a target with its end token; 0 = as many as the model has", at_least(0));
+  v("end_of_cut", c.end_of_cut,
+    "a target that is cut keeps its end token; false = it stops in its midst, as T5's own code has it");
+  v("decoding", c.decoding, "how texts are generated");
 }
 
 /// The folder of the files of tasks: $CLOZE_TASKS, else `tasks`.

@@ -64,7 +64,10 @@ void TaskRecord::open(const std::vector<std::string>& files, TaskFormat format) 
 
 void TaskRecord::add_label_columns(const std::string& usual) {
   const auto& data = config.data;
-  const auto add = [&](const std::string& name) { labels_.push_back(column(name, !options_.needs_labels)); };
+  const bool may_lack_some = config.kind->generates && data.label.size() > 1;
+  const auto add = [&](const std::string& name) {
+    labels_.push_back(column(name, !options_.needs_labels || may_lack_some));
+  };
   if (!data.answers.empty())
     add(data.answers);
   else if (data.label.empty() && !usual.empty())
@@ -76,6 +79,7 @@ void TaskRecord::add_label_columns(const std::string& usual) {
 bool TaskRecord::next() {
   if (!records_->next(cells_)) return false;
   trim_labels();
+  join_sentences();
   return true;
 }
 
@@ -137,7 +141,21 @@ bool TaskRecord::has_label(bool may_be_blank) const {
   const auto is_there = [&](size_t i) {
     return !cells_[i].is_missing && (may_be_blank || cells_[i].is_list || !cells_[i].text.empty());
   };
+  if (config.kind->generates) return may_be_blank || std::ranges::any_of(labels_, is_there);
   return !labels_.empty() && std::ranges::all_of(labels_, is_there);
+}
+
+std::vector<std::string> TaskRecord::label_texts() const {
+  std::vector<std::string> texts;
+  for (const auto i : labels_) {
+    const auto& found = cells_[i];
+    if (!found.is_list && !found.is_missing && !is_blank(found.text)) texts.push_back(found.text);
+    for (const auto& text : found.texts)
+      if (texts.emplace_back(text); is_blank(text))
+        fail<DataError>(where(), ": '", shortened(source_.columns[i].name), "' has an empty text in its list; give it ",
+                        "one, or leave it out of the list");
+  }
+  return texts;
 }
 
 bool TaskRecord::is_skipped() const {
@@ -153,10 +171,21 @@ void TaskRecord::trim_labels() {
   const auto trim = [](std::string& text) {
     if (const auto inner = without_white_space_around(text); inner.size() < text.size()) text = std::string(inner);
   };
-  if (config.kind->has_answers) return;
+  if (config.kind->has_answers || config.kind->generates) return;
   for (const auto i : labels_) {
     trim(cells_[i].text);
     std::ranges::for_each(cells_[i].texts, trim);
+  }
+}
+
+/// The sentences of a source stand in a list as they stand in a text, with a space between; references stay apart.
+void TaskRecord::join_sentences() {
+  for (size_t i = 0; config.kind->generates && i < cells_.size(); ++i) {
+    auto& [text, texts, starts, is_list, is_missing] = cells_[i];
+    if (!is_list || contains(labels_, i)) continue;
+    text.clear();
+    for (const auto& sentence : texts) text += (text.empty() ? "" : " ") + sentence;
+    is_list = false;
   }
 }
 

@@ -53,6 +53,9 @@ class TaskRecord {
   bool is_skipped() const;
   size_t label_columns() const { return labels_.size(); }
   const std::string& label_name(size_t i) const { return source_.columns[labels_[i]].name; }
+  /// The texts of all columns of labels; columns that are missing or blank have none. Throws DataError for a blank
+  /// element of a list.
+  std::vector<std::string> label_texts() const;
   const Cell& label_cell() const { return cell(labels_.front()); }
   const std::string& label_text(size_t i = 0) const { return text_cell(labels_[i]); }
   /// The number of a label in the pool. Throws MissingValue for one that is empty or marks a missing value.
@@ -84,6 +87,7 @@ class TaskRecord {
   ColumnText columns_of(const std::string& text, const char* key);
   void add_label_columns(const std::string& usual);
   void trim_labels();
+  void join_sentences();
   const Cell& cell(size_t i) const;
   const std::string& text_cell(size_t i) const;
   std::string joined(const ColumnText& text) const;

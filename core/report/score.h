@@ -38,7 +38,8 @@ inline bool is_higher_better(const std::string& metric) { return metric != "surp
 
 /// Whether the field prints a metric in percent.
 inline bool is_proportion(const std::string& metric) {
-  return metric.ends_with("accuracy") || metric.find("p@") != std::string::npos;
+  const bool is_of_texts = metric.starts_with("rouge") || metric == "bleu" || metric == "chrf";
+  return metric.ends_with("accuracy") || metric.find("p@") != std::string::npos || is_of_texts;
 }
 
 /// A metric with its unit: `accuracy %`.

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "data/store/token_store.h"
+#include "evaluation/tasks/generated_items.h"
 #include "tasks/scores/floors.h"
 #include "tasks/scores/item_clusters.h"
 #include "tasks/kinds/spans/span_answer.h"
@@ -22,16 +24,16 @@ RowLogits logits_of_row(const Tensor& logits) {
 
 /// What a squared error is divided by, so that it is that of training.
 double squared_range(const Objectives& objectives) {
-  const auto& scale = task_head_of(objectives.at(0))->scale;
+  const auto* head = task_head_of(objectives.at(0));
+  const auto scale = head ? head->scale : std::vector<double>();
   return scale.empty() ? 1 : (scale[1] - scale[0]) * (scale[1] - scale[0]);
 }
 
 /// Throws DataError for a head whose outputs are not what the task asks for.
 void require_same_labels(const Task& task, const Objectives& objectives, const std::string& folder) {
-  const auto* head = objectives.empty() ? nullptr : task_head_of(objectives[0]);
   const auto& kind = task.config.kind;
-  const bool is_same =
-      head && head->name() == kind->head && (!kind->learns_labels || head->labels == task.labels.names);
+  const bool is_same = !objectives.empty() && as_kind(objectives[0]).name() == kind->head &&
+                       (!kind->learns_labels || task_head_of(objectives[0])->labels == task.labels.names);
   require<DataError>(is_same, folder, ": has rows of another task than the head of the run, or with other labels; ",
                      "restore it, or fine-tune again in another folder");
 }
@@ -45,13 +47,19 @@ JudgedTask judged_task(const std::string& folder, const Objectives& objectives, 
   auto setting = prediction_setting(task.config, task.labels, prepared.may_lack_answers);
   setting.no_answer_threshold = chosen.no_answer_threshold;
   setting.temperature = chosen.temperature;
-  return {.task = std::move(task), .objectives = objectives, .setting = setting};
+  const auto tokenizer = task.config.kind->generates ? TokenStore(folder, "test").tokenizer() : Tokenizer();
+  return {.task = std::move(task), .objectives = objectives, .setting = setting, .tokenizer = tokenizer};
 }
 
 JudgedTask task_of_head(const std::string& file, const Objectives& objectives) {
+  Task task{.config = read_task_config(file), .file = file};
+  if (task.config.kind->generates && generative_of(objectives)) {
+    const auto setting = prediction_setting(task.config, task.labels, /*may_have_no_answer=*/false);
+    task.test.file = task.config.data.test;
+    return {.task = std::move(task), .objectives = objectives, .setting = setting};
+  }
   const auto* head = objectives.size() == 1 ? task_head_of(objectives[0]) : nullptr;
   require<ConfigError>(head != nullptr, file, ": the network has no head of a task; fine-tune it first");
-  Task task{.config = read_task_config(file), .file = file};
   require<ConfigError>(task.config.kind->head == head->name(), file, ": is of the kind ", name_of(task.config.kind),
                        ", and the head of the network of the kind ", head->name(), "; name a task of that kind");
   task.test.file = task.config.data.test;
@@ -84,6 +92,7 @@ std::vector<ItemPrediction> predictions_by(const TaskOutputs& outputs, const Jud
 
 std::vector<ItemPrediction> predict_items(Network& network, const JudgedTask& task, const std::vector<TaskItem>& items,
                                           const std::vector<TaskRow>& rows, std::optional<uint64_t> dropout_key) {
+  if (task.task.config.kind->generates) return generate_items(network, task, items, rows);
   return predictions_by(run_rows(network, task.objectives, rows, tokens_of_batch, dropout_key), task, items, rows);
 }
 
@@ -166,6 +175,7 @@ double guess_at(const TaskItem& item, const JudgedTask& task, double longest_row
     const double off = item.gold.value - (scale.empty() ? 0 : scale[0]);
     return off * off / squared_range(task.objectives);
   }
+  if (task.task.config.kind->generates) return std::log(static_cast<double>(task.tokenizer.size()));
   if (!item.candidates.empty()) return std::log(static_cast<double>(item.candidates.size()));
   const auto labels = static_cast<double>(task.task.labels.size());
   return std::log(task.task.config.kind->has_sets ? 2 : labels > 0 ? labels : longest_row);

@@ -17,6 +17,7 @@ struct JudgedTask {
   Task task{};  ///< without items
   Objectives objectives{};
   PredictionSetting setting{};
+  Tokenizer tokenizer{};  ///< of generated texts
 };
 
 /// The task in a prepared folder for a network with these objectives. `chosen`: of the checkpoint. Throws DataError for
@@ -25,6 +26,7 @@ JudgedTask judged_task(const std::string& folder, const Objectives& objectives, 
 
 /// The task of a file for a network that came with its head, and has been trained on it elsewhere: `file` says what its
 /// items are, and the head which labels there are, in its order; `labels` of the file may say how files write them.
+/// Without the tokenizer.
 /// Throws ConfigError for a network without the head of a task or with one of another kind, DataError for other labels.
 JudgedTask task_of_head(const std::string& file, const Objectives& objectives);
 

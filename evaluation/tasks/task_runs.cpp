@@ -166,6 +166,7 @@ TaskRun open_task_run(const std::string& path, CheckpointChoice choice, const st
                        ", which it predicts; leave out --task");
   if (!task.empty()) {
     opened.task = task_of_head(task, config.objectives);
+    opened.task.tokenizer = opened.run.tokenizer;
     return opened;
   }
   require<ConfigError>(is_tuned, path, ": is not fine-tuned on a task; do that first with `cloze finetune ", path,

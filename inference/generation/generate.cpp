@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <compare>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <span>
 
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/spelling.h"
+#include "core/tensor/parallel.h"
 #include "core/text.h"
 #include "data/tokenizers/utf8.h"
 #include "objectives/generative_rows.h"
@@ -153,6 +155,30 @@ std::vector<std::vector<GeneratedIds>> generate_ids(Network& network, const std:
   return generated_ids;
 }
 
+std::vector<std::vector<GeneratedIds>> generate_in_batches(Network& network, const std::vector<Prompt>& prompts,
+                                                           const SearchConfig& config, int64_t batch_size) {
+  const auto length = [&](size_t i) { return std::pair(prompts[i].prefix.size(), prompts[i].source.size()); };
+  std::vector<size_t> order(prompts.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, length);
+  std::optional<PackedWeights> packed;
+  if (device_of(network).is_cpu()) packed.emplace(network);
+  std::vector<std::vector<GeneratedIds>> all(prompts.size());
+  const auto run = [&](int64_t begin, int64_t end) {
+    std::vector<Prompt> batch;
+    for (auto i = begin; i < end; ++i) batch.push_back(prompts[order[static_cast<size_t>(i)]]);
+    auto lists = generate_ids(network, batch, config);
+    for (auto i = begin; i < end; ++i)
+      all[order[static_cast<size_t>(i)]] = std::move(lists[static_cast<size_t>(i - begin)]);
+  };
+  const auto count = std::ssize(prompts);
+  if (packed)
+    each_range(count, batch_size, run);
+  else
+    for (int64_t begin = 0; begin < count; begin += batch_size) run(begin, std::min(count, begin + batch_size));
+  return all;
+}
+
 namespace {
 
 /// The decoded text of ids; invalid UTF-8 is replaced by U+FFFD.
@@ -161,7 +187,8 @@ std::string decoded_text(const Tokenizer& tokenizer, std::span<const int64_t> id
   return replace_invalid_utf8(tokenizer.decode(ids), replaced);
 }
 
-/// The settings of a search, those that are left to the model filled in.
+}  // namespace
+
 SearchConfig search_of(const ModelConfig& config, const GenerateOptions& options) {
   const auto& model = backbone_of(config);
   const auto decoding = decoding_ids_of(config);
@@ -176,6 +203,8 @@ SearchConfig search_of(const ModelConfig& config, const GenerateOptions& options
         search.max_new_tokens, 1, model.is_encoder_decoder() ? longest - 1 : std::max<int64_t>(1, longest / 2));
   return search;
 }
+
+namespace {
 
 /// The prompts of texts. A decoder-only model `continues` a text, or generates its target after the end token.
 /// `max_length`: to which prompts are truncated; -1: they are not.
@@ -230,6 +259,8 @@ class TextStream {
   std::string shown_;
 };
 
+}  // namespace
+
 Generated decoded(const Tokenizer& tokenizer, const GeneratedIds& one, const std::vector<int64_t>& prompt,
                   bool continues, int64_t eos) {
   const auto begin = one.ids.begin() + static_cast<int64_t>(prompt.size());
@@ -246,8 +277,6 @@ Generated decoded(const Tokenizer& tokenizer, const GeneratedIds& one, const std
           .ids = {new_ids.begin(), new_ids.end()},
           .score = one.score};
 }
-
-}  // namespace
 
 std::vector<std::vector<Generated>> generate(const LoadedRun& run, const std::vector<std::string>& texts,
                                              const GenerateOptions& options) {

@@ -22,6 +22,10 @@ std::vector<std::vector<GeneratedIds>> generate_ids(Network& network, const std:
                                                     const SearchConfig& config,
                                                     const std::function<void(int64_t)>& emit = {});
 
+/// The same of many prompts, those of like length together, `batch_size` at a time; on the CPU several batches at once.
+std::vector<std::vector<GeneratedIds>> generate_in_batches(Network& network, const std::vector<Prompt>& prompts,
+                                                           const SearchConfig& config, int64_t batch_size);
+
 struct GenerateOptions {
   SearchConfig search{};
   int64_t batch_size = 8;
@@ -37,6 +41,11 @@ struct Generated {
   std::vector<int64_t> ids;         ///< the generated ids, up to and including eos if it was generated
   double score = 0;
 };
+/// The settings of a search, those that are left to the model filled in.
+SearchConfig search_of(const ModelConfig& config, const GenerateOptions& options);
+/// The text of a sequence, whose ids begin with those of the prompt. `continues`: the text includes the prompt.
+Generated decoded(const Tokenizer& tokenizer, const GeneratedIds& one, const std::vector<int64_t>& prompt,
+                  bool continues, int64_t eos);
 /// The texts generated for each of `texts`, best first. Throws CheckpointError for a run without a tokenizer,
 /// ConfigError as above.
 std::vector<std::vector<Generated>> generate(const LoadedRun& run, const std::vector<std::string>& texts,

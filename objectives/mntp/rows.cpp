@@ -28,7 +28,7 @@ class HybridRows final : public RowMaker {
       drawn.document = examples[r].document;
       if (draws) (*draws)[r] = drawn;
     }
-    auto batch = source_target_batch(in_, rows);
+    auto batch = source_target_batch(in_.model, in_.vocabulary.special.filler(), rows);
     batch.prefix = at::zeros({count}, at::kLong);
     Labels found;
     Masker masker(config_, in_.vocabulary);

@@ -38,6 +38,10 @@ const TaskHead* task_head_of(const ObjectiveConfig& objective) {
   return dynamic_cast<const TaskHead*>(&as_kind(objective));
 }
 
+bool learns_task(const ObjectiveConfig& objective) {
+  return task_head_of(objective) || as_kind(objective).reads_text_pairs();
+}
+
 namespace {
 
 template <class... Config>

@@ -51,6 +51,8 @@ struct TaskHead : ObjectiveKind, TaskHeadTerms {
 
 /// The objective as the head of a task, or null.
 const TaskHead* task_head_of(const ObjectiveConfig& objective);
+/// Whether an objective is learned from the rows of a task: the head of one, or what generates targets.
+bool learns_task(const ObjectiveConfig& objective);
 /// An objective of each kind with these options, classification first.
 std::vector<ObjectiveConfig> task_heads(const TaskHeadTerms& terms = {});
 /// The one of this kind; of another kind classification.

@@ -121,7 +121,8 @@ void check_probe(const RunConfig& c, Constraints& constraints) {
 /// A run is fine-tuned on one task, with one head of it, and its rows are those of the task whatever its phases.
 void check_task(const RunConfig& c, Constraints& constraints) {
   const auto& task = c.task;
-  const bool has_rows = std::ranges::any_of(c.objectives, [](const auto& one) { return task_head_of(one) != nullptr; });
+  const bool has_rows = !task.name.empty() ||
+                        std::ranges::any_of(c.objectives, [](const auto& one) { return task_head_of(one) != nullptr; });
   constraints.forbid(
       c.data.drop_last && !has_rows,
       "data.drop_last is of the items of a task, and the rows of a text go on over its epochs; leave it out");
@@ -132,7 +133,7 @@ void check_task(const RunConfig& c, Constraints& constraints) {
         "`cloze finetune`");
     return;
   }
-  const bool has_head = !c.objectives.empty() && task_head_of(c.objectives[0]);
+  const bool has_head = !c.objectives.empty() && learns_task(c.objectives[0]);
   constraints.forbid(!has_head, "task.name is ", c.task.name,
                      ", and objectives have no head of a task; leave them as `cloze finetune` makes them");
   constraints.forbid(

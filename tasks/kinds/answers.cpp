@@ -175,6 +175,7 @@ bool TaskKindRules::target_fits(const TaskRow& row, int64_t labels) const {
 std::string TaskKindRules::spelled(const TaskAnswer& answer, const TaskLabels& labels) const {
   if (form == AnswerForm::value) return digits(answer.value, 9);
   if (form == AnswerForm::spans) return answer.text();
+  if (form == AnswerForm::texts) return answer.texts.empty() ? "" : answer.texts.front();
   if (form == AnswerForm::label && !learns_labels) return std::to_string(answer.label);
   std::string text;
   for (const auto& name : shown_labels(labels, ids_of(answer, form)))
@@ -184,7 +185,8 @@ std::string TaskKindRules::spelled(const TaskAnswer& answer, const TaskLabels& l
 
 nlohmann::ordered_json TaskKindRules::json_of(const ItemPrediction& made, const TaskItem& item,
                                               const TaskLabels& labels) const {
-  const auto& [id, answer, probabilities, no_answer] = made.prediction;
+  const auto& answer = made.prediction.answer;
+  const auto& probabilities = made.prediction.probabilities;
   nlohmann::ordered_json line{{"item", item.id}};
   if (form == AnswerForm::value) line[key] = answer.value;
   if (form == AnswerForm::label) line[key] = answer.label;
@@ -237,6 +239,14 @@ bool TaskKindRules::is_right(const TaskItem& item, const TaskPrediction& predict
   const auto &gold = item.gold, &answer = prediction.answer;
   return form == AnswerForm::label ? gold.label == answer.label && gold.label != unknown_label
                                    : gold.labels == answer.labels;
+}
+
+std::vector<TaskAnswer> TaskKindRules::constant_answers(const std::vector<TaskItem>& items,
+                                                        const TaskLabels& labels) const {
+  std::vector<TaskAnswer> answers(items.size(), constant_answer(items, labels));
+  for (size_t i = 0; has_words && i < items.size(); ++i)
+    answers[i].labels.assign(items[i].words.size(), int64_t{answers[i].labels.front()});
+  return answers;
 }
 
 TaskAnswer TaskKindRules::constant_answer(const std::vector<TaskItem>& items, const TaskLabels&) const {

@@ -59,6 +59,7 @@ struct TaskKindFacts {
   bool has_scheme = false;          ///< labels mark phrases
   bool has_scale = false;           ///< answers are numbers in a range
   bool has_class_weights = false;   ///< losses may be weighed by label
+  bool generates = false;           ///< answers are texts, which a decoder writes
   const char* label_unit = "item";  ///< what has a label
 
   // Its rows.
@@ -71,8 +72,9 @@ struct TaskKindFacts {
   const char* key = "label";            ///< of a prediction in JSON lines
   const char* shares = "";              ///< key of the numbers by label or candidate beside it; empty: there are none
   bool is_right_or_wrong = true;        ///< its items are
-  const char* floor_name = "majority";  ///< of the constant prediction
-  bool has_floor_of_words = false;      ///< a regression on the words of the training split predicts it
+  const char* floor_name = "majority";  ///< of the constant prediction, and what it is
+  const char* floor_words = "one answer for all items, the one that these items have most";
+  bool has_floor_of_words = false;  ///< a regression on the words of the training part predicts it
 };
 
 /// A kind of task: its facts and what it does. Each is one class in the folder of its name, entered in kinds.h. What it
@@ -128,8 +130,10 @@ struct TaskKindRules : TaskKindFacts {
   virtual void add_tables(const ScoredItems&, TaskScores&) const {}
   /// Of kinds whose items are right or wrong: the prediction is wholly right.
   virtual bool is_right(const TaskItem& item, const TaskPrediction& prediction, const ScoredItems& scored) const;
-  /// The score that chooses where a task names none, of those that it has.
+  /// The figure that chooses where a task names none, of those that it has.
   virtual std::string usual_metric(const std::vector<std::string>& scores) const { return scores.at(0); }
+  /// What needs no network, an answer for each item; as usual the same one for all.
+  virtual std::vector<TaskAnswer> constant_answers(const std::vector<TaskItem>& items, const TaskLabels& labels) const;
   /// The one answer that is right most often; of words the one of each.
   virtual TaskAnswer constant_answer(const std::vector<TaskItem>& items, const TaskLabels& labels) const;
 

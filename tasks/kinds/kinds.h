@@ -5,7 +5,7 @@
 #include "tasks/kinds/kind.h"
 
 #define CLOZE_TASK_KINDS(each) \
-  each(classification) each(multilabel) each(regression) each(tagging) each(spans) each(choice)
+  each(classification) each(multilabel) each(regression) each(tagging) each(spans) each(choice) each(generation)
 
 namespace cloze {
 

@@ -74,6 +74,7 @@ void describe(V& v, TaskAnswer& a) {
   field("labels", AnswerForm::labels, a.labels);
   field("value", AnswerForm::value, a.value);
   field("answers", AnswerForm::spans, a.spans);
+  field("texts", AnswerForm::texts, a.texts);
   v.unless("unknown", a.unknown, {});
 }
 
@@ -110,6 +111,7 @@ void describe(V& v, TaskRow& r) {
   v.unless("label", label, no_label);
   v.unless(form == AnswerForm::spans ? "answer" : "labels", r.gold.labels, {});
   v.unless("value", r.gold.value, 0);
+  v.unless("target", r.target, {});
   r.gold.label = label == no_label ? unknown_label : label;
   std::tie(r.first_begin, r.first_end, r.second_begin, r.second_end) = std::tuple_cat(texts);
   r.segments = types_of_lengths(types, r.ids.size());
@@ -278,7 +280,7 @@ void prepare_split(const TaskSplit& split, bool trains, const TaskRowMaker& make
     writer.add(split.items[i], rows);
     examples += count_examples(maker.options().kind, rows);
     for (const auto& row : rows) {
-      made.longest = std::max(made.longest, static_cast<int64_t>(row.ids.size()));
+      made.longest = std::max(made.longest, maker.length_of(row));
       for (const auto id : row.ids)
         if (trains) ++manifest.counts.at(static_cast<size_t>(id));
     }

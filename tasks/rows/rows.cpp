@@ -33,8 +33,32 @@ TaskRowMaker::TaskRowMaker(const Tokenizer& tokenizer, const SpecialTokenTemplat
       options_(options),
       max_length_(options.max_length > 0 ? std::min(options.max_length, row_template.max_length)
                                          : row_template.max_length) {
+  if (options.kind->generates) make_room_for_target();
   require<ConfigError>(room(true) >= 2, "a row of ", max_length_, " tokens has no room for two texts beside ",
                        row_template.special_tokens(true), " special tokens; raise max_length");
+}
+
+/// Of a decoder, whose positions source, end token and target share.
+void TaskRowMaker::make_room_for_target() {
+  if (!row_template_.joins_target) return;
+  require<ConfigError>(row_template_.end >= 0,
+                       "a decoder tells a source from its target by the token that ends a text, ",
+                       "and the tokenizer has none; prepare the text again with --special-tokens");
+  const auto left = row_template_.max_length - std::max(most_target(), options_.most_new) - 1;
+  require<ConfigError>(left >= 4, "the model has ", row_template_.max_length, " positions, of which a target takes ",
+                       std::max(most_target(), options_.most_new), ", so that none are left for a source; lower ",
+                       "max_target and decoding.max_new_tokens");
+  max_length_ = std::min(max_length_, left);
+}
+
+int64_t TaskRowMaker::most_target() const {
+  const auto longest = row_template_.joins_target ? row_template_.max_length / 2 : row_template_.max_length;
+  return options_.max_target > 0 ? std::min(options_.max_target, longest) : longest;
+}
+
+int64_t TaskRowMaker::length_of(const TaskRow& row) const {
+  const auto source = std::ssize(row.ids), target = std::ssize(row.target);
+  return row_template_.joins_target ? source + target : std::max(source, target);
 }
 
 TaskRow TaskRowMaker::framed(std::span<const int32_t> first, std::span<const int32_t> second, bool is_pair) const {

@@ -22,6 +22,10 @@ struct RowOptions {
   int64_t max_length = 0;  ///< tokens of a row with special ones; 0: as many as the model reads
   Truncation truncation = LongestTruncation{};
   int64_t max_question = 64;  ///< tokens that a question keeps; Source: google-research/bert, run_squad.py
+  // Of generation.
+  int64_t max_target = 0;  ///< tokens of a target with its end token; 0: as many as the model has room for
+  int64_t most_new = 64;   ///< tokens of a generated text
+  bool end_of_cut = true;  ///< a target that is cut keeps its end token
 };
 
 /// What became of one of the texts of items.
@@ -83,6 +87,10 @@ class TaskRowMaker {
   const SpecialTokenTemplate& row_template() const { return row_template_; }
   /// Tokens of texts that a row has room for.
   int64_t room(bool is_pair) const { return max_length_ - row_template_.special_tokens(is_pair); }
+  /// The most tokens of a target.
+  int64_t most_target() const;
+  /// The positions that a row takes of the model.
+  int64_t length_of(const TaskRow& row) const;
   /// A row of tokens with special ones around them.
   TaskRow framed(std::span<const int32_t> first, std::span<const int32_t> second, bool is_pair) const;
   /// Rows of whole texts, whose target `set_target` sets: of windows (`cut: windows`) the logits are to be averaged; of
@@ -94,6 +102,8 @@ class TaskRowMaker {
   void add_candidates(const TaskItem& item, int64_t number, std::vector<TaskRow>& rows, RowCounts& counts) const;
 
  private:
+  void make_room_for_target();
+
   Tokenizer tokenizer_;
   SpecialTokenTemplate row_template_;
   RowOptions options_;

@@ -45,6 +45,8 @@ SpecialTokenTemplate special_token_template(const Tokenizer& tokenizer, const Mo
                                                 .end = c.is_decoder() || reads_end ? c.eos_token_id : -1});
   auto made = special_token_template(frame);
   made.max_length = c.max_input_length();
+  made.joins_target = c.is_decoder();
+  made.end = static_cast<int32_t>(c.eos_token_id >= 0 ? c.eos_token_id : tokenizer.special().sep);
   const auto cls = place_of(frame, tokenizer.special().cls);
   if (c.is_decoder()) {
     made.class_place = -1;

@@ -18,6 +18,8 @@ struct SpecialTokenTemplate {
   int64_t class_place = 0;                ///< of the token that stands for the row
   int64_t no_answer_place = 0;            ///< of the token at which a window without the answer points
   int64_t max_length = int64_t{1} << 40;  ///< the most tokens of a row that the model reads
+  bool joins_target = false;              ///< generation: a target follows its source, in a decoder
+  int32_t end = -1;                       ///< the token that ends a text; -1: there is none
 
   /// The special tokens of a row of one text or of two.
   int64_t special_tokens(bool is_pair) const {

@@ -29,6 +29,8 @@ struct TaskRow {
   /// Spans, by position: bytes [begin, end) of the context; -1 outside of it.
   std::vector<std::array<int64_t, 2>> bytes{};
 
+  std::vector<int32_t> target{};  ///< generation: the tokens that are right, to the end token; empty: nobody knows them
+
   /// What is right for the row, of the form of its item's. A label of choice: 1 of the right candidate, 0 of others.
   /// Labels: of multilabel 0 or 1 by label; of tagging by position, no_label but for first tokens; of spans the
   /// positions of the first and of the last token of the answer. Empty: no loss counts the row.

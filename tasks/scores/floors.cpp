@@ -36,12 +36,9 @@ std::string name_of_floor(AnyTaskKind kind, Floor floor) { return floor == Floor
 
 std::vector<TaskPrediction> constant_predictions(AnyTaskKind kind, const std::vector<TaskItem>& items,
                                                  const TaskLabels& labels) {
-  std::vector<TaskPrediction> predictions(items.size(), {.answer = kind->constant_answer(items, labels)});
-  for (size_t i = 0; i < items.size(); ++i) {
-    predictions[i].id = items[i].id;
-    auto& of_words = predictions[i].answer.labels;
-    if (kind->has_words) of_words.assign(items[i].words.size(), int64_t{of_words.front()});
-  }
+  auto answers = kind->constant_answers(items, labels);
+  std::vector<TaskPrediction> predictions;
+  for (size_t i = 0; i < items.size(); ++i) predictions.push_back({.id = items[i].id, .answer = std::move(answers[i])});
   return predictions;
 }
 

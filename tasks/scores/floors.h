@@ -12,15 +12,16 @@ enum class Floor { constant, words };
 constexpr auto choices(Floor) {
   using enum Floor;
   return std::array{
-      Choice{constant, "constant", "the majority class, the mean, one tag, no answer: what the part itself has most"},
+      Choice{constant, "constant",
+             "the majority class, the mean, one tag, no answer: what the part itself has most; the lead of a source"},
       Choice{words, "words", "a logistic regression on the words and pairs of words of the training part"}};
 }
 
-/// What a floor is called beside scores: `majority`, `mean`, `one tag`, `no answer`, `words`.
+/// What a floor is called beside figures: `majority`, `mean`, `one tag`, `no answer`, `lead`, `words`.
 std::string name_of_floor(AnyTaskKind kind, Floor floor);
 
 /// The one prediction for all items of a part that is right most often: the most frequent label, of equally frequent
-/// ones the first; the mean; O; no answer. Without a known label none of them.
+/// ones the first; the mean; O; no answer. Without a known label none of them. Of texts the lead of each source.
 std::vector<TaskPrediction> constant_predictions(AnyTaskKind kind, const std::vector<TaskItem>& items,
                                                  const TaskLabels& labels);
 

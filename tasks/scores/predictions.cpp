@@ -182,7 +182,7 @@ struct Gathered {
 };
 
 /// What an object says of all labels or candidates; null: nothing, or of a kind that has none.
-const json* shares_of(const json& object, AnyTaskKind kind) {
+const json* proportions_of(const json& object, AnyTaskKind kind) {
   if (*kind->shares == '\0') return nullptr;
   for (const char* key : {"probabilities", "scores"})
     if (object.contains(key) && !object[key].empty()) return &object[key];
@@ -196,7 +196,7 @@ void read_json_lines(Gathered& gathered, PredictionFile& file) {
   while (const auto read = lines.next_object()) {
     const auto& object = *read;
     const auto where = lines.where();
-    const auto* shares = shares_of(object, gathered.kind);
+    const auto* shares = proportions_of(object, gathered.kind);
     const bool is_decided = object.contains(key);
     require<DataError>(is_decided || shares != nullptr, where, ": a prediction of ", name_of(gathered.kind),
                        " is an object with the key '", key, "'",
@@ -214,6 +214,10 @@ void read_json_lines(Gathered& gathered, PredictionFile& file) {
     if (object.contains("no_answer") && object["no_answer"].is_number()) {
       one.no_answer = object["no_answer"].get<double>();
       ++with_margin;
+    }
+    if (gathered.kind->generates && object.contains("loss")) {
+      one.loss = number_of(object["loss"], where);
+      one.count = object.value("tokens", int64_t{1});
     }
     gathered.put(item, std::move(one), where);
     ++number;

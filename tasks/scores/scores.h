@@ -55,6 +55,8 @@ struct TaskScores {
   std::vector<Score> scores{};
   std::vector<LabelMetrics> per_label{};
   std::optional<Confusion> confusion{};  ///< none: there are no labels, or more than `most_confused`
+  /// How the programs that others use for a metric say what their numbers are of, by metric.
+  std::vector<std::pair<std::string, std::string>> signatures{};
 };
 inline constexpr int64_t most_confused = 100;
 

@@ -42,6 +42,12 @@ Table score_table(const std::string& task, const std::vector<Score>& scores) {
   return table;
 }
 
+Table signature_table(const TaskScores& scores) {
+  Table table{.title = "Signatures of sacrebleu", .header = {"metric", "signature"}};
+  for (const auto& [metric, signature] : scores.signatures) table.rows.push_back({metric, signature});
+  return table;
+}
+
 Table label_table(const std::vector<LabelMetrics>& labels) {
   Table table{.title = "By label",
               .header = columns_of_numbers({"label", "precision", "recall", "F1", "gold", "predicted"})};
@@ -79,6 +85,7 @@ nlohmann::ordered_json to_json(const std::string& task, const TaskScores& scores
     for (const auto& [name, value] : score.floors) one["floors"][name] = or_null(value);
     found["metrics"].push_back(std::move(one));
   }
+  for (const auto& [metric, signature] : scores.signatures) found["signatures"][metric] = signature;
   found["per_label"] = ordered_json::array();
   for (const auto& label : scores.per_label)
     found["per_label"].push_back({{"label", label.label},
@@ -109,6 +116,7 @@ nlohmann::ordered_json to_json(const PairedScores& compared) {
 
 std::vector<Table> tables_of(const std::string& task, const TaskScores& scores) {
   std::vector<Table> tables{score_table(task, scores.scores)};
+  if (!scores.signatures.empty()) tables.push_back(signature_table(scores));
   if (!scores.per_label.empty()) tables.push_back(label_table(scores.per_label));
   if (scores.confusion && scores.confusion->labels.size() <= most_shown)
     tables.push_back(confusion_table(*scores.confusion));

@@ -13,7 +13,7 @@ MetricOptions metric_options(const Task& task) {
 }
 
 bool is_error(const std::string& metric) {
-  return contains(std::vector<std::string>{"mse", "mae", "nll", "brier", "ece", "ece_mass", "aurc"}, metric);
+  return contains(std::vector<std::string>{"mse", "mae", "loss", "nll", "brier", "ece", "ece_mass", "aurc"}, metric);
 }
 
 std::vector<std::string> metric_names(const Task& task) {

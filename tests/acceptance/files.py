@@ -74,17 +74,20 @@ def main():
             '{"q": "who", "c": "the cat sat", "a": [{"text": "cat", "start": 4}]}\n' * 12)
         tasks = {"classification": "text: text, label: label", "multilabel": "text: text, label: labels",
                  "regression": "text: text, label: value", "choice": "text: text, candidates: [more, label], label: right",
-                 "tagging": "", "spans": "text: q, second: c, answers: a"}
+                 "tagging": "", "spans": "text: q, second: c, answers: a", "generation": "text: text, label: more"}
         files = {"tagging": "words.conll", "spans": "spans.jsonl"}
         run("prepare", "text.txt", "--vocab-size", "300", "--out", "tokens")
         run("pretrain", "bert/tiny", *SMALL, "--set", "train.budget.steps=2", "--set", "evaluation.suites=[pairs.jsonl]",
             "--run", "base")
+        run("prepare", "text.txt", "--for", "t5", "--vocab-size", "60", "--out", "t5")
+        run("pretrain", "t5/tiny", *SMALL, "--set", "data.tokens=t5", "--set", "train.budget.steps=1", "--run", "base-t5")
         run("pretrain", "--run", "base", "--resume", "--set", "train.budget.steps=4")
         for kind, columns in tasks.items():
             parts = ", ".join(f"{part}: {files.get(kind, 'rows.tsv')}" for part in ("train", "valid", "test"))
             scale = "scale: [0, 3]\n" if kind == "regression" else ""
             pathlib.Path(f"{kind}.yaml").write_text(f"task: toy\nkind: {kind}\n{scale}data: {{{parts}, {columns}}}\n")
-            run("finetune", "base", f"{kind}.yaml", "--run", kind, "--set", "train.budget.epochs=1")
+            base = "base-t5" if kind == "generation" else "base"
+            run("finetune", base, f"{kind}.yaml", "--run", kind, "--set", "train.budget.epochs=1")
         tables = documented()
         scores = [f"{before}.{key}" for key in tables["A score"] for before in ("suites.SUITE.METRIC", "task.test.METRIC")]
         for file in ("metrics.jsonl", "summary.json", "held_out.json", "provenance.json", "predictions.jsonl"):

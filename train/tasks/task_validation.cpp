@@ -57,6 +57,10 @@ TaskValidation::TaskValidation(const RunConfig& config)
                        " has no such figure; leave it as `cloze finetune` makes it");
   floor_ = cost_of(floor, metric_);
   floor_name_ = name_of_floor(kind, Floor::constant);
+  if (metric_ == "loss") {
+    floor_ = guessing();
+    floor_name_ = "guessing evenly";
+  }
   raise_floor(constant, plain);
 }
 
