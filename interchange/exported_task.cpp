@@ -46,9 +46,9 @@ ReadingNote cut_note_of(const TaskConfig& task, const std::string& length) {
 
 /// The scores that say what others of their kind do not: of two labels five of 17.
 bool is_shown(const std::string& metric, AnyTaskKind kind) {
-  static const std::vector<std::string> shown{"accuracy", "auc",       "auc_macro",  "f1",      "f1_macro",
-                                              "f1a",      "f1_strict", "mcc",        "pearson", "spearman",
-                                              "mse",      "exact",     "exact_match"};
+  static const std::vector<std::string> shown{
+      "accuracy", "auc",   "auc_macro",   "f1",     "f1_macro", "f1a",    "f1_strict", "mcc",  "pearson", "spearman",
+      "mse",      "exact", "exact_match", "rouge1", "rouge2",   "rougeL", "rougeLsum", "bleu", "chrf"};
   return contains(shown, metric) ||
          (metric == "f1_micro" && kind->form == AnswerForm::labels);  // of one label it is accuracy
 }
@@ -93,6 +93,16 @@ int64_t row_length(const LoadedRun& run, const TaskConfig& task) {
   return std::min(task.max_length, longest);
 }
 
+json decoding_keys(const TaskConfig& task) {
+  if (!task.kind->generates) return json::object();
+  const auto& decoding = task.decoding;
+  json keys{{"num_beams", decoding.num_beams}, {"max_new_tokens", most_new_tokens(task)}, {"do_sample", false}};
+  if (decoding.num_beams > 1) keys["length_penalty"] = decoding.length_penalty;
+  if (decoding.min_new_tokens > 0) keys["min_new_tokens"] = decoding.min_new_tokens;
+  if (decoding.no_repeat_ngram_size > 0) keys["no_repeat_ngram_size"] = decoding.no_repeat_ngram_size;
+  return keys;
+}
+
 std::vector<ReadingNote> reading_notes(const LoadedRun& run, const TaskConfig& task) {
   std::vector<ReadingNote> notes;
   if (const auto length = row_length(run, task); length > 0)
@@ -102,6 +112,9 @@ std::vector<ReadingNote> reading_notes(const LoadedRun& run, const TaskConfig& t
       notes.push_back({concat("Texts had the form ", shortened(*written),
                               "; pipelines put no columns and no words together, so give them such texts."),
                        true});
+  if (task.kind->generates && backbone_of(run.config.model).is_decoder())
+    notes.push_back(
+        {"A source ends with the token that ends a text, which pipelines do not add; the text follows it.", true});
   if (task.kind->has_answers && chosen_on_valid(run.state).no_answer_threshold != 0)
     notes.push_back({concat("A question has no answer where the score of none is above that of the best answer by ",
                             "more than ", digits(chosen_on_valid(run.state).no_answer_threshold, 5), "."),
@@ -116,6 +129,7 @@ std::optional<TestResult> test_result(const LoadedRun& run, const PreparedTask& 
   const auto summary = read_task_summary(run.folder);
   if (!is_of_checkpoint(run)) return std::nullopt;
   TestResult result{.floor_name = name_of_floor(task.task.config.kind, Floor::constant),
+                    .floor_words = task.task.config.kind->floor_words,
                     .learned = value_at(summary, "/learned") != false,
                     .chosen = number_at(summary, "/best")};
   const auto& metric = run.config.task.metric;

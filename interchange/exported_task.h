@@ -30,6 +30,7 @@ struct TestResult {
   /// That which chose first, then those of its kind that say something else, each with the constant floor.
   std::vector<Score> scores{};
   std::string floor_name{};        ///< `majority`
+  std::string floor_words{};       ///< what it is
   bool learned = true;             ///< it was better than the floor on the valid part
   std::optional<double> chosen{};  ///< the score of the valid part, by which the step was chosen
   std::vector<std::string> notes{};
@@ -37,5 +38,8 @@ struct TestResult {
 
 /// Nothing for a run that has not judged its test part with this checkpoint, or whose records are damaged.
 std::optional<TestResult> test_result(const LoadedRun& run, const PreparedTask& task);
+
+/// The keys of a generation_config.json that the task of a run gives; empty for a task that generates nothing.
+nlohmann::json decoding_keys(const TaskConfig& task);
 
 }  // namespace cloze

@@ -49,7 +49,7 @@ void keep_sentence_modules(const std::string& folder, const std::string& run);
 /// and has the head of a task.
 void write_sentence_modules(const LoadedRun& run, const std::string& architecture, const std::string& out);
 
-/// Copies the generation_config.json that came in, if there is one, into the folder of an export.
-void copy_generation_config(const LoadedRun& run, const std::string& out);
+/// The generation_config.json that came in; empty without one.
+nlohmann::json generation_of_origin(const LoadedRun& run);
 
 }  // namespace cloze

@@ -110,6 +110,20 @@ nlohmann::json exported_config(const LoadedRun& run, const std::optional<nlohman
   return config;
 }
 
+/// generation_config.json of an export: as it came in; of a run that is fine-tuned to generate the decoding of its
+/// task, with the ids of config.json, which transformers then reads here.
+nlohmann::json generation_of(const LoadedRun& run, const nlohmann::json& config, bool has_origin) {
+  const auto task = exported_task(run);
+  auto generation = task ? decoding_keys(task->task.config) : nlohmann::json::object();
+  const auto origin = has_origin ? generation_of_origin(run) : nlohmann::json::object();
+  if (generation.empty()) return origin;
+  for (const auto* key : {"decoder_start_token_id", "bos_token_id", "eos_token_id", "pad_token_id",
+                          "forced_bos_token_id", "forced_eos_token_id"})
+    for (const auto* source : {&origin, &config})
+      if (const auto found = source->find(key); found != source->end() && !found->is_null()) generation[key] = *found;
+  return generation;
+}
+
 /// What stands in a folder and is neither its model card nor a file of the export that it is; empty: nothing.
 std::string foreign_entry(const std::string& folder) {
   const auto path = folder + "/" + export_receipt;
@@ -198,7 +212,8 @@ void export_folder(const std::string& run, const std::string& out, const std::st
   const auto config = exported_config(opened, of_origin);
   StagedFolder staged(out);
   write_atomic(staged.path() + "/config.json", config_text(config));
-  if (of_origin) copy_generation_config(opened, staged.path());
+  if (const auto generation = generation_of(opened, config, of_origin.has_value()); !generation.empty())
+    write_atomic(staged.path() + "/generation_config.json", json_text(generation, 2) + "\n");
   if (of_origin) write_sentence_modules(opened, config.at("architectures").at(0), staged.path());
   save_safetensors(staged.path() + "/model.safetensors", tensors);
   if (opened.has_tokenizer) save_tokenizer(opened, staged.path());

@@ -124,9 +124,9 @@ std::optional<json> config_of_origin(const LoadedRun& run) {
   return config;
 }
 
-void copy_generation_config(const LoadedRun& run, const std::string& out) {
+json generation_of_origin(const LoadedRun& run) {
   const auto path = kept_file(run.folder, "generation_config.json");
-  if (fs::exists(path)) write_json(out + "/generation_config.json", read_json(path));
+  return fs::exists(path) ? read_json(path) : json::object();
 }
 
 }  // namespace cloze

@@ -124,7 +124,8 @@ std::string hub_keys(const RunConfig& config, const std::string& name, const jso
   std::set<std::string> tags{huggingface::family_of(config.model).model_type};
   for (const auto& objective : config.objectives) tags.insert(kind_of(objective));
   for (const auto& tag : tags) text += "- " + tag + "\n";
-  if (result) text += index_of_results(name, config.task.name, pipeline, *result);
+  const auto type = pipeline.empty() ? "text2text-generation" : pipeline;
+  if (result) text += index_of_results(name, config.task.name, type, *result);
   return text + "---\n";
 }
 
@@ -263,8 +264,7 @@ std::string test_part(const std::string& task, const TestResult& result) {
   const auto& first = result.scores.front();
   auto text =
       to_markdown(table) + concat("\nFigures are of this one run; how runs of other seeds differ is not in the ",
-                                  "intervals.\nThe column ", result.floor_name,
-                                  " is one answer for all items, the one that these items have most.\n");
+                                  "intervals.\nThe column ", result.floor_name, " is ", result.floor_words, ".\n");
   if (result.chosen)
     text += concat("The step was chosen by ", first.metric, " ", score_cell(*result.chosen, first.metric),
                    is_proportion(first.metric) ? " %" : "", " on the valid part.\n");
