@@ -102,11 +102,11 @@ std::string other_kinds(const char* key, const std::variant<Kinds...>& standard)
 /// Documented defaults of one part, such as `bert`, `mlm` or `optimizer`, or of the whole config.
 std::string documented(const std::string& kind) {
   if (kind.empty() || kind == "run") return document(RunConfig{});
-  std::string found;
+  std::string text;
   for_each_kind([&](const auto& config) {
-    if (found.empty() && kind == config.kind) found = document(config);
+    if (text.empty() && kind == config.kind) text = document(config);
   });
-  if (!found.empty()) return found;
+  if (!text.empty()) return text;
   if (kind == "data") return document(DataConfig{});
   if (kind == "optimizer") return document(OptimizerConfig{}) + other_kinds("kind", UpdateRule{});
   if (kind == "schedule") return document(ScheduleConfig{}) + other_kinds("shape", ScheduleShape{});

@@ -155,10 +155,10 @@ void print_predictions(const PredictionsCommand& c) {
                        " labels");
   if (!c.out.empty()) write_atomic(c.out, confusion_svg(task.config.task, *scores.confusion));
   if (c.json) {
-    auto found = to_json(task.config.task, scores);
-    found["notes"] = notes;
-    if (compared) found["against"] = to_json(*compared);
-    return print_data(json_text(found) + "\n");
+    auto document = to_json(task.config.task, scores);
+    document["notes"] = notes;
+    if (compared) document["against"] = to_json(*compared);
+    return print_data(json_text(document) + "\n");
   }
   auto tables = tables_of(task.config.task, scores);
   if (compared) tables.push_back(table_of(*compared));

@@ -14,13 +14,13 @@ namespace {
 /// The whole key of one that is given by its end. Throws ConfigError for an end of several keys, and for none.
 std::string whole_key(const RunConfig& config, const std::string& key) {
   const auto all = entries(config);
-  std::vector<std::string> found;
+  std::vector<std::string> paths;
   for (const auto& entry : all) {
     if (entry.path == key) return key;
-    if (entry.path.ends_with("." + key)) found.push_back(entry.path);
+    if (entry.path.ends_with("." + key)) paths.push_back(entry.path);
   }
-  if (found.size() == 1) return found[0];
-  require<ConfigError>(found.empty(), "'", key, "' is the end of several keys; name one of ", listed(found));
+  if (paths.size() == 1) return paths[0];
+  require<ConfigError>(paths.empty(), "'", key, "' is the end of several keys; name one of ", listed(paths));
   const auto meaning = meaning_of_unknown(config, key);
   require<ConfigError>(meaning.empty(), "unknown key '", key, "'", meaning);
   return key;  // refused by explain, with the nearest

@@ -18,8 +18,8 @@ constexpr std::string_view mask = "[MASK]", other = "<mask>";
 std::string mistaken_mask(const std::string& text) {
   for (const auto name : {mask, other}) {
     const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == std::tolower(b); };
-    const auto found = std::search(text.begin(), text.end(), name.begin(), name.end(), same);
-    if (found != text.end()) return {found, found + static_cast<std::ptrdiff_t>(name.size())};
+    const auto mark = std::search(text.begin(), text.end(), name.begin(), name.end(), same);
+    if (mark != text.end()) return {mark, mark + static_cast<std::ptrdiff_t>(name.size())};
   }
   const auto begin = text.find("__");
   if (begin == std::string::npos) return "";

@@ -151,10 +151,10 @@ Task open_for(const std::string& file, const PretrainedRun& run, const TaskOptio
 /// Throws ConfigError for a folder in which no run can begin.
 void check_new_run(const std::string& run) {
   check_training_path(run);
-  const auto found = run_folder(run);
-  require<ConfigError>(found != RunFolder::saved, run, ": exists; continue it with `cloze pretrain --run ", run,
+  const auto state = run_folder(run);
+  require<ConfigError>(state != RunFolder::saved, run, ": exists; continue it with `cloze pretrain --run ", run,
                        " --resume`, or name another folder with --run");
-  require<ConfigError>(found != RunFolder::other, run, ": exists, and is no run; name another folder with --run");
+  require<ConfigError>(state != RunFolder::other, run, ": exists, and is no run; name another folder with --run");
 }
 
 /// Makes the rows in the folder of the run, which no other process may train meanwhile.

@@ -86,11 +86,11 @@ void add_inspect_task(CLI::App& inspect) {
     if (file.empty()) file = config_file(options->task, Declared::task);
     const auto task = open_task(file, {.skip_bad = options->skip_bad});
     const TaskRowMaker maker(reader.tokenizer, reader.row_template, row_options(task.config, task.labels));
-    const auto found = inspect_task(task, maker, reader.order, options->examples);
+    const auto inspection = inspect_task(task, maker, reader.order, options->examples);
     if (options->json)
-      print_data(json_text(to_json(found, task)) + "\n");
+      print_data(json_text(to_json(inspection, task)) + "\n");
     else
-      print_text(inspection_report(found, task, reader.tokenizer));
+      print_text(inspection_report(inspection, task, reader.tokenizer));
   });
 }
 

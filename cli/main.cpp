@@ -345,9 +345,9 @@ namespace tcmalloc {
 
 /// As tcmalloc's, and where there is no memory for so little as objects of oneDNN, which it writes to without a look,
 /// the end with a sentence. Who asks for the memory of a tensor looks.
-extern "C" [[gnu::visibility("default")]] int posix_memalign(void** found, size_t alignment, size_t size) noexcept {
+extern "C" [[gnu::visibility("default")]] int posix_memalign(void** memory, size_t alignment, size_t size) noexcept {
   constexpr size_t little = 1 << 20;
-  const int error = tc_posix_memalign(found, alignment, size);
+  const int error = tc_posix_memalign(memory, alignment, size);
   if (error != ENOMEM || size >= little) return error;
   remove_doomed();
   write_sentence(out_of_memory);

@@ -148,7 +148,7 @@ std::string near_folder(const std::string& path, PathKind kind) {
     for (const auto& entry : fs::directory_iterator(folder, error))
       if (kind_of_path(entry.path().string()) == kind)
         paths.emplace(entry.path().filename().string(), entry.path().lexically_normal().string());
-  for (const auto& [name, found] : paths) names.push_back(name);
+  for (const auto& [name, folder] : paths) names.push_back(name);
   const auto near = nearest(wanted.filename().string(), names);
   return near.empty() ? "" : "; did you mean '" + paths[near] + "'?";
 }

@@ -94,15 +94,15 @@ void sweep_unused(const fs::path& path) {
 /// file may have another number.
 void sweep_files(const std::string& path) {
   const auto beginning = fs::path(path).filename().string() + ".tmp-";
-  std::vector<fs::path> found;
+  std::vector<fs::path> files;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(parent_of(path), ignored)) {
     const auto name = entry.path().filename().string();
     if (name.size() == beginning.size() + staged_digits && name.starts_with(beginning) && is_staged(name) &&
         entry.symlink_status(ignored).type() == fs::file_type::regular)
-      found.push_back(entry.path());
+      files.push_back(entry.path());
   }
-  for (const auto& one : found) sweep_unused(one);
+  for (const auto& one : files) sweep_unused(one);
 }
 
 /// A file that is open while it is read; a negative descriptor on an error (errno).
@@ -154,16 +154,16 @@ void sweep_unfinished(const std::string& final_path) {
   auto path = fs::path(final_path).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();  // what is left of out/ is a sibling of out
   const auto parent = parent_of(path.string()), beginning = path.filename().string() + ".tmp-";
-  std::vector<fs::path> found;
+  std::vector<fs::path> unfinished;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(parent, ignored)) {
     const auto name = entry.path().filename().string();
     const bool is_folder = entry.symlink_status(ignored).type() == fs::file_type::directory;
     if (name.starts_with(beginning) && is_staged(name) && is_folder && is_of_this_user(entry.path().string()))
-      found.push_back(entry.path());
+      unfinished.push_back(entry.path());
   }
-  std::sort(found.rbegin(), found.rend());  // NAME.tmp-1.old before NAME.tmp-1, whose lock speaks for both
-  for (const auto& one : found) {
+  std::sort(unfinished.rbegin(), unfinished.rend());  // NAME.tmp-1.old before NAME.tmp-1, whose lock speaks for both
+  for (const auto& one : unfinished) {
     const auto filled = one.extension() == ".old" ? one.parent_path() / one.stem() : one;
     const int lock = locked_folder(filled.string());
     if (lock < 0 && fs::exists(filled, ignored)) continue;
@@ -252,11 +252,11 @@ bool is_staged(const std::string& name) {
 }
 
 void sweep_staged(const std::string& folder, bool (*is_left)(const std::string& name)) {
-  std::vector<fs::path> found;
+  std::vector<fs::path> staged;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored))
-    if (is_left(entry.path().filename().string())) found.push_back(entry.path());
-  for (const auto& path : found) sweep_unused(path);
+    if (is_left(entry.path().filename().string())) staged.push_back(entry.path());
+  for (const auto& path : staged) sweep_unused(path);
 }
 
 uint64_t free_bytes(const std::string& path) {
@@ -292,9 +292,9 @@ LogLines::LogLines(const std::string& path) {
 
 bool LogLines::next(std::string& line) {
   constexpr size_t longest = 1 << 20;
-  const auto found = read_line(in_, line, longest);
-  if (found == LineRead::beginning) in_.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-  return found != LineRead::none;
+  const auto read = read_line(in_, line, longest);
+  if (read == LineRead::beginning) in_.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  return read != LineRead::none;
 }
 
 namespace {

@@ -83,8 +83,8 @@ nlohmann::json value_at(const nlohmann::json& value, const char* pointer) {
 }
 
 std::string string_at(const nlohmann::json& value, const char* pointer) {
-  const auto found = value_at(value, pointer);
-  return found.is_string() ? found.get<std::string>() : "";
+  const auto member = value_at(value, pointer);
+  return member.is_string() ? member.get<std::string>() : "";
 }
 
 std::string json_text(const nlohmann::json& value, int indent) {

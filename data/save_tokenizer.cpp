@@ -47,10 +47,10 @@ Json template_of(const Tokenizer& tokenizer, const Tokenizer::Frame& frame) {
 
 /// Ids of the roles that have a token, in the order of role_names.
 std::vector<std::pair<const char*, int64_t>> ids_of_roles(SpecialIds special) {
-  std::vector<std::pair<const char*, int64_t>> found;
+  std::vector<std::pair<const char*, int64_t>> ids;
   for (const auto* role : role_names)
-    if (const auto id = id_of(special, role); id >= 0) found.emplace_back(role, id);
-  return found;
+    if (const auto id = id_of(special, role); id >= 0) ids.emplace_back(role, id);
+  return ids;
 }
 
 /// True for a special token of which only the spelling is kept.

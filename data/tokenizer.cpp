@@ -179,10 +179,10 @@ Tokenizer::Frame Tokenizer::frame(const std::optional<TextReader>& reader) const
     return ends ? own.sep : own.cls;
   };
   const auto ids = [&](const std::vector<FrameToken>& roles) {
-    std::vector<int64_t> found;
+    std::vector<int64_t> list;
     for (const auto role : roles)
-      if (const auto id = id_of_role(role); id >= 0) found.push_back(id);
-    return found;
+      if (const auto id = id_of_role(role); id >= 0) list.push_back(id);
+    return list;
   };
   const auto& parts = rule->frame;
   return {.before = ids(parts.before),

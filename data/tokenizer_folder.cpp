@@ -166,15 +166,15 @@ std::optional<std::string> spelling(const Json& token) {
 
 /// Special tokens without a role.
 std::set<std::string> more_special_tokens(const Json& config, const Json& map) {
-  std::set<std::string> found;
+  std::set<std::string> tokens;
   for (const auto* part : {&config, &map})
     for (const auto* key : {"additional_special_tokens", "extra_special_tokens"}) {
       const auto list = part->value(key, Json());
       if (!list.is_structured()) continue;
       for (const auto& token : list)
-        if (const auto spelled = spelling(token)) found.insert(*spelled);
+        if (const auto spelled = spelling(token)) tokens.insert(*spelled);
     }
-  return found;
+  return tokens;
 }
 
 /// True for the name of a class that any tokenizer may have.
@@ -241,16 +241,16 @@ std::map<int64_t, AddedToken> added_of_transformers(const TransformersFiles& fil
 
 /// Special tokens that a user added: without a role, and not among those that a class adds by itself.
 std::set<std::string> written_tokens(const TransformersFiles& files, const Extras& extras) {
-  auto found = more_special_tokens(files.config, files.map);
-  for (const auto& [role, spelled] : extras.roles) found.erase(spelled);
+  auto tokens = more_special_tokens(files.config, files.map);
+  for (const auto& [role, spelled] : extras.roles) tokens.erase(spelled);
   if (extras.family)
     for (const auto* own : {&extras.family->pieces.front, &extras.family->pieces.back})
-      for (const auto& spelled : *own) found.erase(spelled);
-  std::erase_if(found, [](const auto& spelled) {
+      for (const auto& spelled : *own) tokens.erase(spelled);
+  std::erase_if(tokens, [](const auto& spelled) {
     return spelled.empty() || spelled.starts_with("<extra_id_") || spelled.starts_with("<unk_") ||
            spelled.starts_with("<mask_") || spelled.starts_with("[unused") || spelled == "<eop>" || spelled == "<eod>";
   });
-  return found;
+  return tokens;
 }
 
 /// The family whose class transformers gives a tokenizer.json to: that of the class named first, whatever it is; else

@@ -101,11 +101,11 @@ Store await_store(const Meeting& meeting) {
 
 /// Throws ConfigError for a host that has no address.
 void check_host(const Meeting& meeting) {
-  addrinfo* found = nullptr;
-  const int error = getaddrinfo(meeting.host.c_str(), nullptr, nullptr, &found);
+  addrinfo* addresses = nullptr;
+  const int error = getaddrinfo(meeting.host.c_str(), nullptr, nullptr, &addresses);
   require<ConfigError>(error == 0, "'", meeting.host, "' is no host that is known here (", gai_strerror(error),
                        "); name that of rank 0 with --rendezvous HOST:PORT");
-  freeaddrinfo(found);
+  freeaddrinfo(addresses);
 }
 
 /// The store of all processes. What is in it from before the launcher has started them again is of no use.
@@ -153,17 +153,17 @@ std::string address_text(const sockaddr* address) {
 
 /// The address of this machine from which a host is reached, or nothing. No packet is sent.
 std::string address_towards(const std::string& host) {
-  addrinfo hints{}, *found = nullptr;
+  addrinfo hints{}, *addresses = nullptr;
   hints.ai_socktype = SOCK_DGRAM;
-  if (getaddrinfo(host.c_str(), "1", &hints, &found) != 0) return "";
+  if (getaddrinfo(host.c_str(), "1", &hints, &addresses) != 0) return "";
   sockaddr_storage own{};
   socklen_t size = sizeof own;
   auto* const address = reinterpret_cast<sockaddr*>(&own);
-  const int probe = socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const int probe = socket(addresses->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   const bool is_known =
-      connect(probe, found->ai_addr, found->ai_addrlen) == 0 && getsockname(probe, address, &size) == 0;
+      connect(probe, addresses->ai_addr, addresses->ai_addrlen) == 0 && getsockname(probe, address, &size) == 0;
   close(probe);
-  freeaddrinfo(found);
+  freeaddrinfo(addresses);
   return is_known ? address_text(address) : "";
 }
 
@@ -266,15 +266,15 @@ class Group final : public Communicator {
     std::map<int64_t, std::pair<int64_t, Tensor> > received;  // by the first part of a node: its end, its sum
     for (size_t k = 0; k < most; ++k) {
       const auto own = k < sums.size() ? sums[k] : Tensor();
-      const auto found = shared != nullptr ? shared_slices(own, k, nodes_of, slices, *shared)
-                                           : sent_slices(flat, own, k, nodes_of, slices);
+      const auto slices_of_others = shared != nullptr ? shared_slices(own, k, nodes_of, slices, *shared)
+                                                      : sent_slices(flat, own, k, nodes_of, slices);
       for (size_t r = 0, at = 0; r < nodes_of.size(); ++r)
-        if (k < nodes_of[r].size()) received[nodes_of[r][k].begin] = {nodes_of[r][k].end, found[at++]};
+        if (k < nodes_of[r].size()) received[nodes_of[r][k].begin] = {nodes_of[r][k].end, slices_of_others[at++]};
     }
     const auto given = [&](PartRange node) -> std::optional<Tensor> {
-      const auto found = received.find(node.begin);
-      if (found == received.end() || found->second.first != node.end) return std::nullopt;
-      return found->second.second;
+      const auto node_slices = received.find(node.begin);
+      if (node_slices == received.end() || node_slices->second.first != node.end) return std::nullopt;
+      return node_slices->second.second;
     };
     const auto own_slice = slice_of(flat, slices, rank());
     const auto sum = sum_of_tree(all, given, [&](Tensor& left, const Tensor& right) {
@@ -404,28 +404,28 @@ class Group final : public Communicator {
   std::vector<Tensor> sent_slices(const Tensor& flat, const Tensor& own, size_t k, const Nodes& nodes_of,
                                   const SliceBounds& slices) {
     std::vector<Moved> sent, received;
-    std::vector<Tensor> found;
+    std::vector<Tensor> gathered;
     for (int64_t r = 0; r < size(); ++r) {
       const bool gives = k < nodes_of[static_cast<size_t>(r)].size(), is_own = r == rank();
       if (own.defined() && !is_own) sent.push_back({r, slice_of(own, slices, r)});
-      if (gives) found.push_back(is_own ? slice_of(own, slices, r) : at::empty_like(slice_of(flat, slices, rank())));
-      if (gives && !is_own) received.push_back({r, found.back()});
+      if (gives) gathered.push_back(is_own ? slice_of(own, slices, r) : at::empty_like(slice_of(flat, slices, rank())));
+      if (gives && !is_own) received.push_back({r, gathered.back()});
     }
     transfer(flat, std::move(sent), std::move(received));
-    return found;
+    return gathered;
   }
 
   /// The same by the memory of the machine, where share_sums has put them.
   std::vector<Tensor> shared_slices(const Tensor& own, size_t k, const Nodes& nodes_of, const SliceBounds& slices,
                                     const SharedMemory& shared) const {
     const auto begin = slices[static_cast<size_t>(rank())], width = slices[static_cast<size_t>(rank()) + 1] - begin;
-    std::vector<Tensor> found;
+    std::vector<Tensor> parts;
     for (int64_t r = 0; r < size(); ++r) {
       if (k >= nodes_of[static_cast<size_t>(r)].size()) continue;
       const auto at = static_cast<int64_t>(k) * slices.back() + begin;
-      found.push_back(r == rank() ? own.narrow(0, begin, width) : shared.of(r).narrow(0, at, width));
+      parts.push_back(r == rank() ? own.narrow(0, begin, width) : shared.of(r).narrow(0, at, width));
     }
-    return found;
+    return parts;
   }
 
   /// Shows the others what they need of the own sums.

@@ -124,11 +124,11 @@ class Launched {
   void collect() {
     int status = 0;
     for (pid_t child; (child = waitpid(-1, &status, WNOHANG)) > 0;) {
-      const auto found = running_.find(child);
-      if (found == running_.end()) continue;
-      started[static_cast<size_t>(found->second)] = 0;
-      note_end(found->second, child, status);
-      running_.erase(found);
+      const auto process = running_.find(child);
+      if (process == running_.end()) continue;
+      started[static_cast<size_t>(process->second)] = 0;
+      note_end(process->second, child, status);
+      running_.erase(process);
     }
   }
 
@@ -163,13 +163,13 @@ class Launched {
 
 std::vector<int> usable_cores_in_order(const std::string& system) {
   cpu_set_t usable;
-  std::vector<std::tuple<int, int, int> > found;
+  std::vector<std::tuple<int, int, int> > cores_by_domain;
   if (sched_getaffinity(0, sizeof usable, &usable) == 0)
     for (int number = 0; number < CPU_SETSIZE; ++number)
-      if (CPU_ISSET(number, &usable)) found.push_back(domain_and_core(system, number));
-  std::sort(found.begin(), found.end());
+      if (CPU_ISSET(number, &usable)) cores_by_domain.push_back(domain_and_core(system, number));
+  std::sort(cores_by_domain.begin(), cores_by_domain.end());
   std::vector<int> cores;
-  for (const auto& [domain, first, core] : found) cores.push_back(core);
+  for (const auto& [domain, first, core] : cores_by_domain) cores.push_back(core);
   return cores;
 }
 

@@ -54,11 +54,11 @@ void prepare_socket(int socket) {
 
 /// A connection with a port of a host, or -1.
 int connect_to(const std::string& host, int port) {
-  addrinfo hints{}, *found = nullptr;
+  addrinfo hints{}, *addresses = nullptr;
   hints.ai_socktype = SOCK_STREAM;
-  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) return -1;
+  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &addresses) != 0) return -1;
   int connected = -1;
-  for (const auto* at = found; at != nullptr && connected < 0; at = at->ai_next) {
+  for (const auto* at = addresses; at != nullptr && connected < 0; at = at->ai_next) {
     const int tried = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (tried < 0) continue;
     if (connect(tried, at->ai_addr, at->ai_addrlen) == 0)
@@ -66,7 +66,7 @@ int connect_to(const std::string& host, int port) {
     else
       close(tried);
   }
-  freeaddrinfo(found);
+  freeaddrinfo(addresses);
   return connected;
 }
 

@@ -104,15 +104,15 @@ void describe(V& v, SequenceLoss& sequence) {
 /// What processes tell each other.
 template <class V>
 void describe(V& v, LossSums& sums) {
-  auto& found = sums.held_out;
-  v("name", found.name);
-  v("of_rewrite", found.of_rewrite);
-  v("weight", found.weight);
-  v.maybe("correct", found.accuracy);
-  v("count", found.count);
+  auto& loss = sums.held_out;
+  v("name", loss.name);
+  v("of_rewrite", loss.of_rewrite);
+  v("weight", loss.weight);
+  v.maybe("correct", loss.accuracy);
+  v("count", loss.count);
   v("total", sums.weight);
   v.maybe("binary", sums.binary);
-  v("sequences", found.sequences);
+  v("sequences", loss.sequences);
 }
 
 namespace {
@@ -123,12 +123,12 @@ std::vector<LossSums> joined(std::vector<LossSums> own, bool is_complete, Commun
   std::vector<LossSums> all;
   for (const auto& received : exchange_json(processes, is_complete ? json(own) : json())) {
     if (received.is_null()) throw Interrupted("stopped in a held-out evaluation");
-    const auto found = received.get<std::vector<LossSums>>();
-    for (size_t k = 0; k < found.size(); ++k)
+    const auto sums = received.get<std::vector<LossSums>>();
+    for (size_t k = 0; k < sums.size(); ++k)
       if (k < all.size())
-        all[k].add(found[k]);
+        all[k].add(sums[k]);
       else
-        all.push_back(found[k]);
+        all.push_back(sums[k]);
   }
   return all;
 }
@@ -158,9 +158,9 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
     for (size_t k = 0; k < parts.size(); ++k) sums[k].add(parts[k], first, available, rows, collator.store());
   }
   network.train(was_training);
-  std::vector<HeldOut> found;
-  for (auto& part : joined(std::move(sums), is_complete, processes)) found.push_back(part.result());
-  return found;
+  std::vector<HeldOut> results;
+  for (auto& part : joined(std::move(sums), is_complete, processes)) results.push_back(part.result());
+  return results;
 }
 
 }  // namespace
@@ -263,7 +263,7 @@ double f1_score(const BinaryCounts& counts) {
 }
 
 json to_json(const std::vector<HeldOut>& losses) {
-  json found = json::object();
+  json document = json::object();
   for (const auto& part : losses) {
     json entry{{"loss", part.loss},
                {"perplexity", std::exp(part.loss)},
@@ -278,9 +278,9 @@ json to_json(const std::vector<HeldOut>& losses) {
     if (const auto bits = bits_per_byte(part)) entry["bits_per_byte"] = *bits;
     if (!part.sources.empty()) entry["sources"] = to_json(part.sources);
     for (const auto& source : part.sources) entry["sources"][source.name]["documents"] = scored_documents(source);
-    found[part.name] = entry;
+    document[part.name] = entry;
   }
-  return found;
+  return document;
 }
 
 std::string to_text(const std::vector<HeldOut>& losses) {

@@ -59,11 +59,11 @@ GeneratedPairs generate_pairs(const EvaluatedRun& one, const EvaluationRequest& 
   const auto max_pairs = one.config.evaluation.sequences;
   require<ConfigError>(one.store->num_sentences() == 2 * one.store->num_documents(),
                        "--generate needs pairs of sources and targets; prepare the tokens with --format pairs");
-  auto found =
+  auto pairs =
       c.text.empty() ? pairs_of_tokens(*one.store, one.run.tokenizer, max_pairs) : pairs_of_texts(c, texts, max_pairs);
   const GenerateOptions options{.search = c.search, .batch_size = c.batch_size, .truncate = true};
-  for (const auto& list : generate(one.run, found.sources, options)) found.generated.push_back(list[0].text);
-  return found;
+  for (const auto& list : generate(one.run, pairs.sources, options)) pairs.generated.push_back(list[0].text);
+  return pairs;
 }
 
 json measures_of(const GeneratedPairs& pairs) {

@@ -176,9 +176,9 @@ void skip_document_pairs(std::vector<EvaluatedRun>& runs, const std::string& tex
 
 EvaluationTexts readable_texts(const EvaluationRequest& c, const ScratchFolder& scratch) {
   EvaluationTexts texts;
-  const auto found = find_files(c.text);
-  texts.sources = found.files;
-  texts.names = name_sources(found);
+  const auto files = find_files(c.text);
+  texts.sources = files.files;
+  texts.names = name_sources(files);
   if (!c.target.empty()) texts.targets = expand_inputs(c.target);
   name_copies(spool(std::array{&texts.sources, &texts.targets}, scratch.path()), texts.names);
   return texts;

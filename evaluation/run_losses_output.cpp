@@ -148,37 +148,37 @@ json evaluation_json(const EvaluationConfig& e) {
 json to_json(const EvaluatedRun& one, const EvaluationRequest& c) {
   uint64_t sequences = 0;
   for (const auto& part : one.losses) sequences = std::max<uint64_t>(sequences, part.sequences.size());
-  json found{{"run", one.path},
-             {"checkpoint", one.run.checkpoint},
-             {"sequences", sequences},
-             {"held_out", to_json(one.losses)},
-             {"measures", json::object()}};
-  found[c.text.empty() ? "tokens" : "text"] = c.text.empty() ? json(one.tokens) : json(c.text);
+  json document{{"run", one.path},
+                {"checkpoint", one.run.checkpoint},
+                {"sequences", sequences},
+                {"held_out", to_json(one.losses)},
+                {"measures", json::object()}};
+  document[c.text.empty() ? "tokens" : "text"] = c.text.empty() ? json(one.tokens) : json(c.text);
   for (const auto& part : one.losses)
-    if (part.baseline && part.baseline->name == "unigram" && !found.contains("unigram"))
-      found["unigram"] = {{"loss", part.baseline->loss}, {"accuracy", part.baseline->accuracy}};
-  if (one.bits_per_byte) found["measures"]["bits_per_byte"] = *one.bits_per_byte;
-  return found;
+    if (part.baseline && part.baseline->name == "unigram" && !document.contains("unigram"))
+      document["unigram"] = {{"loss", part.baseline->loss}, {"accuracy", part.baseline->accuracy}};
+  if (one.bits_per_byte) document["measures"]["bits_per_byte"] = *one.bits_per_byte;
+  return document;
 }
 
 json to_json(const LossDifference& gap) {
-  json found{{"mean", gap.mean}};
-  if (gap.standard_error) found["standard_error"] = *gap.standard_error;
-  return found;
+  json document{{"mean", gap.mean}};
+  if (gap.standard_error) document["standard_error"] = *gap.standard_error;
+  return document;
 }
 
 json differences_json(const EvaluatedRun& one, const EvaluatedRun& first) {
-  json found = json::object();
+  json document = json::object();
   for (const auto& part : one.losses)
     for (const auto& other : first.losses) {
       const auto gap = part.name == other.name ? difference(one, part, first, other) : std::nullopt;
       if (!gap) continue;
-      found[part.name] = to_json(*gap);
+      document[part.name] = to_json(*gap);
       for (size_t s = 0; s < part.sources.size(); ++s)
         if (const auto own = difference(one, part.sources[s], first, other.sources[s]))
-          found[part.name]["sources"][part.sources[s].name] = to_json(*own);
+          document[part.name]["sources"][part.sources[s].name] = to_json(*own);
     }
-  return found;
+  return document;
 }
 
 }  // namespace
@@ -200,9 +200,9 @@ json losses_json(const std::vector<EvaluatedRun>& runs, const EvaluationRequest&
     if (list.size() > 1) list.back()["minus_first"] = differences_json(one, runs[0]);
   }
   list[0]["measures"].update(measures);
-  json found = runs.size() == 1 ? list[0] : json{{"runs", list}};
-  found["evaluation"] = evaluation_json(runs[0].config.evaluation);
-  return found;
+  json document = runs.size() == 1 ? list[0] : json{{"runs", list}};
+  document["evaluation"] = evaluation_json(runs[0].config.evaluation);
+  return document;
 }
 
 }  // namespace cloze

@@ -80,8 +80,8 @@ double brought_dropout(const std::string& folder, const RunConfig& run, const Ta
     if (const auto* head = task_head_of(objective); head && head->use() == own.use()) return head->classifier_dropout;
   const auto imported = concat(folder, "/", imported_folder, "/", head_dropout_file);
   if (!std::filesystem::exists(imported)) return -1;
-  const auto found = value_at(parse_json(read_text(imported, 1 << 20)), concat("/", own.name()).c_str());
-  return found.is_number() ? found.get<double>() : -1;
+  const auto dropout = value_at(parse_json(read_text(imported, 1 << 20)), concat("/", own.name()).c_str());
+  return dropout.is_number() ? dropout.get<double>() : -1;
 }
 
 namespace {

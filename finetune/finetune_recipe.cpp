@@ -67,19 +67,19 @@ std::string file_of_recipe(const std::string& like) {
   require<ConfigError>(!files.empty(), "the recipes of fine-tuning are missing, configs/recipes/*.yaml; they are ",
                        "installed with the program, in ../share/cloze beside its folder");
   std::error_code ignored;
-  const auto found = files.find(like);
-  if (found == files.end() && like.ends_with(".yaml") && std::filesystem::is_regular_file(like, ignored)) return like;
-  if (found == files.end()) {
+  const auto file = files.find(like);
+  if (file == files.end() && like.ends_with(".yaml") && std::filesystem::is_regular_file(like, ignored)) return like;
+  if (file == files.end()) {
     const auto near = did_you_mean(like, recipe_names());
     fail<ConfigError>("there is no recipe '", like, "'", near, near.empty() ? "; " : " ", "the recipes are ",
                       listed(recipe_names()), "; one of your own is named by its file, MINE.yaml");
   }
   const auto own = "configs/recipes/" + like + ".yaml";
   const bool is_other =
-      std::filesystem::is_regular_file(own, ignored) && read_text(own, largest) != read_text(found->second, largest);
+      std::filesystem::is_regular_file(own, ignored) && read_text(own, largest) != read_text(file->second, largest);
   require<ConfigError>(!is_other, own, ": has the name of a recipe that comes with the program; name it by its path, ",
                        "--like ", own, ", or give it another name");
-  return found->second;
+  return file->second;
 }
 
 /// Notes tasks of a case that look like misspelt ones; tasks of one's own have any names.

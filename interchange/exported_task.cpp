@@ -64,8 +64,8 @@ std::vector<Score> floor_scores(const LoadedRun& run, const PreparedTask& prepar
 }
 
 std::optional<double> number_at(const json& value, const char* pointer) {
-  const auto found = value_at(value, pointer);
-  return found.is_number() ? std::optional(found.get<double>()) : std::nullopt;
+  const auto number = value_at(value, pointer);
+  return number.is_number() ? std::optional(number.get<double>()) : std::nullopt;
 }
 
 /// Whether the summary of a run is of the checkpoint that was opened: the best one, or the last of a run without one.

@@ -60,11 +60,11 @@ std::string model_type_of(const json& config, const std::string& path) {
   if (!type.empty()) return type;
   if (name.empty()) return "bert";
   const auto& all = huggingface::families();
-  const auto found =
+  const auto family =
       std::find_if(all.begin(), all.end(), [&](const auto& f) { return name.starts_with(f.class_prefix); });
-  require<ConfigError>(found != all.end(), path, ": has no model_type, and '", name,
+  require<ConfigError>(family != all.end(), path, ": has no model_type, and '", name,
                        "' is no class that this version imports; write the model_type of the class into the file");
-  return found->model_type;
+  return family->model_type;
 }
 
 ModelConfig read_model(const json& j, const std::string& path) {
@@ -78,9 +78,9 @@ ModelConfig read_model(const json& j, const std::string& path) {
   c.initializer = Initializer::normal;
   c.freeze_pad_embedding = false;
   for (const auto& key : family.table.keys) {
-    const auto found = j.find(key.name);
-    const bool given = found != j.end() && (key.may_be_null || !found->is_null());
-    key.read(model, {given ? *found : key.absent, j, key.name, path});
+    const auto value = j.find(key.name);
+    const bool given = value != j.end() && (key.may_be_null || !value->is_null());
+    key.read(model, {given ? *value : key.absent, j, key.name, path});
   }
   read_generation_ids(j, family, model, path);
   read_text_ids(j, family, c, path);
@@ -98,12 +98,12 @@ json model_json(const ModelConfig& model, const Family& family) {
 
 std::string config_text(const json& config) {
   nlohmann::ordered_json ordered = config;
-  if (const auto found = config.find("id2label"); found != config.end() && found->is_object()) {
+  if (const auto labels = config.find("id2label"); labels != config.end() && labels->is_object()) {
     std::vector<std::string> ids;
-    for (const auto& [id, name] : found->items()) ids.push_back(id);
+    for (const auto& [id, name] : labels->items()) ids.push_back(id);
     std::ranges::stable_sort(ids, {}, [](const auto& id) { return id.size(); });  // those of one length are in order
     auto names = nlohmann::ordered_json::object();
-    for (const auto& id : ids) names[id] = found->at(id);
+    for (const auto& id : ids) names[id] = labels->at(id);
     ordered["id2label"] = names;
   }
   return json_text(ordered, 2) + "\n";

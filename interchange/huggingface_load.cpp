@@ -20,11 +20,11 @@ struct Source {
     auto stored = name;
     for (const auto& alias : aliases)
       if (!tensors.count(stored) && tensors.count(alias)) stored = alias;
-    const auto found = tensors.find(stored);
-    if (found == tensors.end()) return {};
+    const auto tensor = tensors.find(stored);
+    if (tensor == tensors.end()) return {};
     used.insert(stored);
-    require_weights(stored, found->second);
-    return found->second.to(at::kFloat);
+    require_weights(stored, tensor->second);
+    return tensor->second.to(at::kFloat);
   }
 
   /// Throws CheckpointError for a tensor that was found by none of its names, unless a model may lack it and no index

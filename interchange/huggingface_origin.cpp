@@ -56,8 +56,7 @@ void remove_outdated(json& config, int64_t vocab_size, const std::string& path) 
   if (config.erase("auto_map") > 0)
     log_warning("export", concat(path, ": auto_map names code that does not come along; it is left out"));
   for (const auto* key : {"bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"})
-    if (const auto found = config.find(key); found != config.end() && found->is_number() && *found >= vocab_size)
-      *found = nullptr;
+    if (const auto id = config.find(key); id != config.end() && id->is_number() && *id >= vocab_size) *id = nullptr;
 }
 
 /// The keys of a generation_config.json. Source: transformers 5.23, GenerationConfig.

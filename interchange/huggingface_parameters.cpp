@@ -54,19 +54,19 @@ std::string name_of_whole(const std::string& part) {
 void split_wholes(const ModelConfig& model, TensorMap& tensors) {
   const auto& halved = family_of(model).halved;
   if (halved.empty()) return;
-  TensorMap found;
+  TensorMap split;
   for (const auto& [name, tensor] : tensors) {
     const auto at = name.find(halved + ".");
     if (at == std::string::npos || tensor.dim() == 0 || tensor.size(0) % 2 != 0) {
-      found.emplace(name, tensor);
+      split.emplace(name, tensor);
       continue;
     }
     const auto end = at + halved.size();
     const auto halves = tensor.chunk(2);
     for (size_t i = 0; i < 2; ++i)
-      found.emplace(name.substr(0, end) + "[" + std::to_string(i) + "]" + name.substr(end), halves[i]);
+      split.emplace(name.substr(0, end) + "[" + std::to_string(i) + "]" + name.substr(end), halves[i]);
   }
-  tensors = std::move(found);
+  tensors = std::move(split);
 }
 
 void join_parts(TensorMap& tensors) {

@@ -25,10 +25,10 @@ struct Tables {
 /// Takes the tables out of `tensors`; a missing one of encoder or decoder is the shared one.
 Tables take_tables(const std::vector<std::string>& names, TensorMap& tensors) {
   const auto table = [&](const std::string& name) {
-    const auto found = tensors.find(name);
-    if (found == tensors.end()) return at::Tensor();
-    require_weights(name, found->second);
-    return found->second.to(at::kFloat);
+    const auto tensor = tensors.find(name);
+    if (tensor == tensors.end()) return at::Tensor();
+    require_weights(name, tensor->second);
+    return tensor->second.to(at::kFloat);
   };
   Tables tables{.shared = table(names[0]), .encoder = {}, .decoder = {}, .head = table(names.back())};
   for (size_t i = 1; i < names.size() && !tables.shared.defined(); ++i) tables.shared = table(names[i]);

@@ -49,11 +49,11 @@ void require_distinct(const std::vector<std::string>& labels, const std::string&
 /// Source: transformers, configuration_utils.py.
 std::vector<std::string> labels_in(const json& config, int64_t default_labels, const std::string& path) {
   constexpr int64_t most_labels = 1'000'000;
-  const auto found = config.find("id2label");
-  require<ConfigError>(found == config.end() || found->is_object() || found->is_null(), path,
+  const auto id2label = config.find("id2label");
+  require<ConfigError>(id2label == config.end() || id2label->is_object() || id2label->is_null(), path,
                        ": id2label is no map, and transformers reads none; write {\"0\": NAME, \"1\": NAME}");
-  const bool has_names = found != config.end() && !found->empty();
-  const auto names = has_names ? static_cast<int64_t>(found->size()) : int64_t{0};
+  const bool has_names = id2label != config.end() && !id2label->empty();
+  const auto names = has_names ? static_cast<int64_t>(id2label->size()) : int64_t{0};
   int64_t count = has_names ? names : default_labels;
   take(config, "num_labels", count, path);
   require<ConfigError>(count >= 1 && count <= most_labels, path, ": num_labels is ", count, ", must be from 1 to ",
@@ -65,8 +65,8 @@ std::vector<std::string> labels_in(const json& config, int64_t default_labels, c
   if (count != names) return numbered_labels(count);
   std::vector<std::string> labels;
   for (int64_t i = 0; i < count; ++i) {
-    const auto name = found->find(std::to_string(i));
-    require<ConfigError>(name != found->end() && name->is_string(), path, ": id2label has ", count,
+    const auto name = id2label->find(std::to_string(i));
+    require<ConfigError>(name != id2label->end() && name->is_string(), path, ": id2label has ", count,
                          " entries, and none for id ", i, " that is a text; number the labels from 0");
     labels.push_back(name->get<std::string>());
   }
@@ -76,13 +76,13 @@ std::vector<std::string> labels_in(const json& config, int64_t default_labels, c
 
 /// label2id, where it has the same names, gives them the same ids.
 void check_ids(const json& config, const std::vector<std::string>& labels, const std::string& path) {
-  const auto found = config.find("label2id");
-  if (found == config.end() || !found->is_object() || found->size() != labels.size()) return;
+  const auto ids = config.find("label2id");
+  if (ids == config.end() || !ids->is_object() || ids->size() != labels.size()) return;
   const bool same_names =
-      std::all_of(labels.begin(), labels.end(), [&](const auto& label) { return found->contains(label); });
+      std::all_of(labels.begin(), labels.end(), [&](const auto& label) { return ids->contains(label); });
   for (size_t i = 0; same_names && i < labels.size(); ++i)
-    require<ConfigError>((*found)[labels[i]] == i, path, ": id2label gives '", labels[i], "' the id ", i, ", label2id ",
-                         json_text((*found)[labels[i]]), "; make them agree");
+    require<ConfigError>((*ids)[labels[i]] == i, path, ": id2label gives '", labels[i], "' the id ", i, ", label2id ",
+                         json_text((*ids)[labels[i]]), "; make them agree");
 }
 
 /// What the head of texts is trained for: by problem_type, else by the number of labels.
@@ -92,15 +92,15 @@ std::string kind_of_texts(const json& config, size_t labels, const std::string& 
                                                         {"regression", "regression"}};
   std::string type = labels == 1 ? "regression" : "single_label_classification";
   take(config, "problem_type", type, path);
-  const auto found = kinds.find(type);
-  require<ConfigError>(found != kinds.end(), path, ": problem_type is '", type,
+  const auto kind = kinds.find(type);
+  require<ConfigError>(kind != kinds.end(), path, ": problem_type is '", type,
                        "'; single_label_classification, multi_label_classification and regression can be imported");
-  require<ConfigError>(found->second != "regression" || labels == 1, path, ": problem_type is regression for ", labels,
+  require<ConfigError>(kind->second != "regression" || labels == 1, path, ": problem_type is regression for ", labels,
                        " values; heads of one value can be imported");
-  require<ConfigError>(found->second != "classification" || labels > 1, path, ": problem_type is ", type,
+  require<ConfigError>(kind->second != "classification" || labels > 1, path, ": problem_type is ", type,
                        " for one label, whose probability would always be 1; write regression, or "
                        "multi_label_classification");
-  return found->second;
+  return kind->second;
 }
 
 bool has_names(const TaskHead& head) {
@@ -116,9 +116,9 @@ void check_summary(const json& config, const std::string& family, HeadUse use, c
   for (const auto& [key, value] : {std::pair<const char*, json>{"summary_type", type},
                                    {"summary_use_proj", true},
                                    {"summary_activation", activation}}) {
-    const auto found = config.find(key);
-    require<ConfigError>(found == config.end() || *found == value, path, ": ", key, " is ",
-                         found == config.end() ? "" : json_text(*found), "; only ", json_text(value),
+    const auto stored = config.find(key);
+    require<ConfigError>(stored == config.end() || *stored == value, path, ": ", key, " is ",
+                         stored == config.end() ? "" : json_text(*stored), "; only ", json_text(value),
                          " can be imported with this class");
   }
 }
@@ -190,8 +190,8 @@ void write_task_head(json& config, const Family& family, const RunConfig& run) {
 json dropout_of_heads(const json& config, const Family& family) {
   json dropouts = json::object();
   for (const auto& head : task_heads()) {
-    const auto found = config.find(dropout_key(family, head));
-    if (found != config.end() && found->is_number()) dropouts[task_head_of(head)->name()] = *found;
+    const auto dropout = config.find(dropout_key(family, head));
+    if (dropout != config.end() && dropout->is_number()) dropouts[task_head_of(head)->name()] = *dropout;
   }
   return dropouts;
 }

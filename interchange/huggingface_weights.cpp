@@ -188,12 +188,12 @@ class TensorUnpickler final : public Unpickler {
 
   std::vector<int64_t> numbers(const Value& list) const {
     if (list.kind != Kind::list) damaged("sizes that are not a list");
-    std::vector<int64_t> found;
+    std::vector<int64_t> integers;
     for (const auto* one : list.items) {
       if (one->kind != Kind::number || one->number < 0) damaged("an invalid size");
-      found.push_back(one->number);
+      integers.push_back(one->number);
     }
-    return found;
+    return integers;
   }
 
   /// (storage, offset, sizes, strides, ...)

@@ -68,8 +68,8 @@ Measured measured_at(const std::string& run, int64_t step) {
     if (line.find("\"held_out\"") == std::string::npos && line.find("\"suites\"") == std::string::npos) continue;
     const auto row = parse_json(line);
     if (value_at(row, "/step") != step) continue;
-    if (auto found = value_at(row, "/held_out"); found.is_object()) measured.held_out = std::move(found);
-    if (auto found = value_at(row, "/suites"); found.is_object()) measured.suites = std::move(found);
+    if (auto losses = value_at(row, "/held_out"); losses.is_object()) measured.held_out = std::move(losses);
+    if (auto suites = value_at(row, "/suites"); suites.is_object()) measured.suites = std::move(suites);
   }
   return measured;
 }
@@ -215,8 +215,8 @@ std::string held_out_losses(const json& held_out, int64_t step) {
   Table table{.title = concat("Held-out losses at step ", step),
               .header = {"objective", "loss", "95 % interval", "accuracy %", "baseline"}};
   const auto number = [&](const std::string& key) {
-    const auto found = held_out.find(key);
-    return found != held_out.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+    const auto value = held_out.find(key);
+    return value != held_out.end() && value->is_number() ? std::optional(value->get<double>()) : std::nullopt;
   };
   for (const auto& [key, value] : held_out.items()) {
     if (!value.is_number() || !key.ends_with("_loss") || key.ends_with("_baseline_loss")) continue;

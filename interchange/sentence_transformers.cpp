@@ -50,8 +50,8 @@ bool is_plain_name(const std::string& name) {
 }
 
 std::string module_text(const json& module, const char* key) {
-  const auto found = module.find(key);
-  return found != module.end() && found->is_string() ? found->get<std::string>() : "";
+  const auto value = module.find(key);
+  return value != module.end() && value->is_string() ? value->get<std::string>() : "";
 }
 
 }  // namespace

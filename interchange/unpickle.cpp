@@ -22,9 +22,9 @@ void Unpickler::damaged(const std::string& fault) const {
 
 std::string_view Unpickler::take(uint64_t count) {
   if (count > pickle_.size() - at_) damaged("unexpected end");
-  const auto found = std::string_view(pickle_).substr(at_, count);
+  const auto bytes = std::string_view(pickle_).substr(at_, count);
   at_ += count;
-  return found;
+  return bytes;
 }
 
 /// A little-endian unsigned integer.

@@ -178,8 +178,8 @@ StackInput Stack::input(const Inputs& in, const EmbeddingIds& ids, const Dropout
   const bool unpads = in.padding_is_unread && !trace && !layers.empty() &&
                       takes_unpadded_rows(config.attention, config.positions.relative) &&
                       unpads_rows(layers[0][0]->attention->qkv->weight.compute());
-  const auto found = unpads && !in.unpadded ? unpad_rows(in.attention_mask) : in.unpadded;
-  const auto rows = unpads ? found : nullptr;
+  const auto without_padding = unpads && !in.unpadded ? unpad_rows(in.attention_mask) : in.unpadded;
+  const auto rows = unpads ? without_padding : nullptr;
   StackInput input{.ids = ids, .context = {.unpadded = rows}, .drop = drop};
   if (rows) {
     const auto unpadded = [&](const Tensor& padded) { return padded.defined() ? rows->unpad(padded) : Tensor(); };

@@ -22,7 +22,7 @@ const Kind* as(const ObjectiveConfig& objective) {
 template <class Kind>
 const Kind* first_of(const Objectives& objectives) {
   for (const auto& objective : objectives)
-    if (const auto* found = as<Kind>(objective)) return found;
+    if (const auto* config = as<Kind>(objective)) return config;
   return nullptr;
 }
 
@@ -61,12 +61,12 @@ const ObjectiveConfig* row_objective_of(const Objectives& objectives) {
   return objectives.empty() ? nullptr : &objectives.front();
 }
 bool predicts_shifted(const Objectives& objectives) {
-  const auto* found = row_objective_of(objectives);
-  return found && as_kind(*found).predicts_shifted();
+  const auto* objective = row_objective_of(objectives);
+  return objective && as_kind(*objective).predicts_shifted();
 }
 const ObjectiveConfig* generative_of(const Objectives& objectives) {
-  const auto* found = row_objective_of(objectives);
-  return found && as_kind(*found).is_generative() ? found : nullptr;
+  const auto* objective = row_objective_of(objectives);
+  return objective && as_kind(*objective).is_generative() ? objective : nullptr;
 }
 std::optional<PairShares> pairs_of(const Objectives& objectives) {
   for (const auto& objective : objectives)

@@ -121,9 +121,9 @@ void forbid_companions(const char* kind, const ObjectiveSetting& in, Constraints
 void require_segments(const std::string& subject, const std::string& remedy, const ObjectiveSetting& in,
                       Constraints& constraints) {
   const auto& model = in.backbone();
-  const auto found = model.token_types ? concat("model.type_vocab_size is ", model.type_vocab_size, "; raise it to 2")
-                                       : concat(kind_of(in.model), " has none; choose another model");
-  constraints.forbid(!model.token_types || model.type_vocab_size < 2, subject, " needs two segment types, ", found,
+  const auto reason = model.token_types ? concat("model.type_vocab_size is ", model.type_vocab_size, "; raise it to 2")
+                                        : concat(kind_of(in.model), " has none; choose another model");
+  constraints.forbid(!model.token_types || model.type_vocab_size < 2, subject, " needs two segment types, ", reason,
                      ", or ", remedy);
   constraints.forbid(in.data.max_seq_length < 5, subject, " needs room for two segments, data.max_seq_length is ",
                      in.data.max_seq_length, "; raise it to at least 5");

@@ -140,9 +140,9 @@ void Masker::choose_units(int64_t wanted, Stream& stream) {
 void Masker::cut_long_unit(int64_t budget, int64_t left, Stream& stream) {
   if (left <= 0) return;
   const auto is_long = [&](const Unit& unit) { return unit.count > budget; };
-  const auto found = std::count_if(units_.begin(), units_.end(), is_long);
-  if (found == 0) return;
-  auto skipped = stream.below(static_cast<uint64_t>(found));
+  const auto count = std::count_if(units_.begin(), units_.end(), is_long);
+  if (count == 0) return;
+  auto skipped = stream.below(static_cast<uint64_t>(count));
   const auto& unit =
       *std::find_if(units_.begin(), units_.end(), [&](const Unit& one) { return is_long(one) && skipped-- == 0; });
   const auto first = unit.first + stream.below(unit.count - static_cast<uint64_t>(left) + 1);

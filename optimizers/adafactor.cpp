@@ -129,15 +129,15 @@ std::vector<double> make_updates(const Step& step, const Buffers& buffers) {
 
 /// Root mean square of the weights of each matrix, at least epsilon_2.
 std::vector<double> scales(const Buffers& buffers) {
-  std::vector<double> found(buffers.matrices.size()), sums(buffers.chunks.size());
+  std::vector<double> scale(buffers.matrices.size()), sums(buffers.chunks.size());
   parallel_each(sums.size(), [&](size_t i) {
     const auto& chunk = buffers.chunks[i];
     sums[i] = kernels::table().updates.sum_of_squares(chunk.numel, buffers.values + chunk.offset);
   });
-  for (size_t i = 0; i < sums.size(); ++i) found[buffers.chunks[i].matrix] += sums[i];
-  for (size_t k = 0; k < found.size(); ++k)
-    found[k] = std::max(min_scale, root_mean_square(found[k], buffers.matrices[k]));
-  return found;
+  for (size_t i = 0; i < sums.size(); ++i) scale[buffers.chunks[i].matrix] += sums[i];
+  for (size_t k = 0; k < scale.size(); ++k)
+    scale[k] = std::max(min_scale, root_mean_square(scale[k], buffers.matrices[k]));
+  return scale;
 }
 
 }  // namespace

@@ -65,20 +65,20 @@ bool adjacent(const Matrix& a, const Matrix& b) {
 
 /// Adjacent matrices as one, for updates that are elementwise.
 std::vector<Matrix> joined(const std::vector<Matrix>& matrices) {
-  std::vector<Matrix> found;
+  std::vector<Matrix> merged;
   for (const auto& matrix : matrices) {
-    if (!found.empty() && adjacent(found.back(), matrix))
-      found.back().columns = matrix.offset + matrix.numel() - found.back().offset;
+    if (!merged.empty() && adjacent(merged.back(), matrix))
+      merged.back().columns = matrix.offset + matrix.numel() - merged.back().offset;
     else
-      found.push_back({.param = matrix.param,
-                       .part = 0,
-                       .parts = 1,
-                       .offset = matrix.offset,
-                       .rows = 1,
-                       .columns = matrix.numel(),
-                       .decays = matrix.decays});
+      merged.push_back({.param = matrix.param,
+                        .part = 0,
+                        .parts = 1,
+                        .offset = matrix.offset,
+                        .rows = 1,
+                        .columns = matrix.numel(),
+                        .decays = matrix.decays});
   }
-  return found;
+  return merged;
 }
 
 bool is_in(const ParameterGroup& group, const NamedParam& named) {
@@ -186,22 +186,22 @@ struct Optimizer::Group {
   /// The matrices of its parameters that are not frozen, as published code stores them.
   std::vector<Matrix> matrices(const FlatParameters& flat, const std::vector<size_t>& group_of_param, size_t number,
                                const PartRange& own) const {
-    std::vector<Matrix> found;
+    std::vector<Matrix> list;
     for (size_t k = 0; k < flat.ranges().size(); ++k) {
       const auto& range = flat.ranges()[k];
       const auto& param = range.param.param;
       if (!is_updated(param) || group_of_param[k] != number || !own.contains(range.offset)) continue;
       const auto shape = shape_of(param);
       for (int64_t part = 0; part < param.stacked(); ++part)
-        found.push_back({.param = k,
-                         .part = part,
-                         .parts = param.stacked(),
-                         .offset = range.offset + part * shape.numel(),
-                         .rows = shape.rows,
-                         .columns = shape.columns,
-                         .decays = decays(options, param)});
+        list.push_back({.param = k,
+                        .part = part,
+                        .parts = param.stacked(),
+                        .offset = range.offset + part * shape.numel(),
+                        .rows = shape.rows,
+                        .columns = shape.columns,
+                        .decays = decays(options, param)});
     }
-    return found;
+    return list;
   }
 };
 
@@ -305,14 +305,14 @@ void Optimizer::step_fused(const UpdateRule& rule, const Step& step, std::vector
 
 /// The numbers that a rule keeps of one matrix alone, up to two moments; null: it has no such moment.
 std::array<float*, 2> Optimizer::own_moments(const Matrix& matrix, const UpdateRule& rule) const {
-  std::array<float*, 2> found{};
+  std::array<float*, 2> pointers{};
   const auto kinds = moments_of(rule, matrix.shape());
-  for (size_t k = 0; k < std::min(kinds.size(), found.size()); ++k) {
+  for (size_t k = 0; k < std::min(kinds.size(), pointers.size()); ++k) {
     if (kinds[k].extent == Extent::flat) continue;
     const auto& kept = moments_[matrix.param].at(kinds[k].name);
-    found[k] = kept.data_ptr<float>() + matrix.part * (kept.numel() / matrix.parts);
+    pointers[k] = kept.data_ptr<float>() + matrix.part * (kept.numel() / matrix.parts);
   }
-  return found;
+  return pointers;
 }
 
 void Optimizer::step_on_device(Group& group, const Step& step, const std::vector<Matrix>& matrices) {
@@ -377,22 +377,22 @@ void optimizers::descend(const DeviceBuffers& buffers, const Tensor& factors, do
 }
 
 StateDict Optimizer::state() const {
-  StateDict found;
+  StateDict tensors;
   for (size_t k = 0; k < moments_.size(); ++k)
     for (const auto& [moment, tensor] : moments_[k])
-      found.emplace_back(moment + "." + flat_.ranges()[k].param.name, tensor);
-  return found;
+      tensors.emplace_back(moment + "." + flat_.ranges()[k].param.name, tensor);
+  return tensors;
 }
 
 void Optimizer::load(const StateDict& saved) {
   at::NoGradGuard no_grad;
   for (auto& [name, target] : state()) {
-    const auto found =
+    const auto moment =
         std::find_if(saved.begin(), saved.end(), [&, key = name](const auto& s) { return s.first == key; });
-    require<CheckpointError>(found != saved.end() && found->second.sizes() == target.sizes(),
+    require<CheckpointError>(moment != saved.end() && moment->second.sizes() == target.sizes(),
                              "the optimizer's state has no tensor '", name,
                              "' of the right shape; the checkpoint belongs to another model or another optimizer");
-    target.copy_(found->second);
+    target.copy_(moment->second);
   }
 }
 

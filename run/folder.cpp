@@ -22,16 +22,16 @@ namespace {
 /// Throws where a run that is resumed does not exist, or a new one would replace another.
 void check_folder(const std::string& run, bool resume) {
   require_run_config(run);
-  const auto found = run_folder(run);
+  const auto state = run_folder(run);
   if (resume) {
     require<ConfigError>(fs::exists(run), run, ": contains no run to resume; start it without --resume");
-    require<ConfigError>(found != RunFolder::other, run,
+    require<ConfigError>(state != RunFolder::other, run,
                          ": contains no run to resume; name the folder of a run with --run");
     return;
   }
-  require<ConfigError>(found != RunFolder::saved, run,
+  require<ConfigError>(state != RunFolder::saved, run,
                        ": exists; continue it with --resume, or name another folder with --run");
-  require<ConfigError>(found != RunFolder::other, run, ": exists, and is no run; name another folder with --run");
+  require<ConfigError>(state != RunFolder::other, run, ": exists, and is no run; name another folder with --run");
 }
 
 /// Whether a path names nothing, or something else than the open file; false where that cannot be said.
@@ -113,14 +113,14 @@ void RunLock::write(const std::string& name, std::string_view content) {
 }
 
 std::vector<std::string> step_folders(const std::string& run) {
-  std::vector<std::string> found;
+  std::vector<std::string> steps;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(run, ignored)) {
     const auto name = entry.path().filename().string();
-    if (is_step_name(name)) found.push_back(name);
+    if (is_step_name(name)) steps.push_back(name);
   }
-  std::sort(found.rbegin(), found.rend());
-  return found;
+  std::sort(steps.rbegin(), steps.rend());
+  return steps;
 }
 
 int64_t step_of_folder(const std::string& name) { return std::stoll(name.substr(name.find('-') + 1)); }

@@ -39,25 +39,25 @@ std::vector<fs::path> folders_around(const std::string& run) {
 /// `a/b/c`, `b/c` and `c` of /a/b/c.
 std::vector<fs::path> endings(const fs::path& path) {
   const auto parts = path.relative_path();
-  std::vector<fs::path> found;
+  std::vector<fs::path> list;
   for (auto first = parts.begin(); first != parts.end(); ++first) {
     fs::path ending;
     for (auto at = first; at != parts.end(); ++at) ending /= *at;
-    found.push_back(std::move(ending));
+    list.push_back(std::move(ending));
   }
-  return found;
+  return list;
 }
 
 /// The folders in a folder, in the order of their names.
 std::vector<std::string> folders_in(const fs::path& folder) {
-  std::vector<std::string> found;
+  std::vector<std::string> folders;
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     std::error_code ignored;
-    if (at->is_directory(ignored)) found.push_back(at->path().string());
+    if (at->is_directory(ignored)) folders.push_back(at->path().string());
   }
-  std::sort(found.begin(), found.end());
-  return found;
+  std::sort(folders.begin(), folders.end());
+  return folders;
 }
 
 /// False for tokens that cannot be read, too.
@@ -76,8 +76,8 @@ std::vector<std::string> token_paths(const std::string& run, const std::string& 
   auto paths = likely_paths(run, recorded);
   const auto around = folders_around(run);
   for (size_t i = 0; i < std::min(around.size(), searched_folders); ++i) {
-    const auto found = folders_in(around[i]);
-    paths.insert(paths.end(), found.begin(), found.end());
+    const auto folders = folders_in(around[i]);
+    paths.insert(paths.end(), folders.begin(), folders.end());
   }
   return paths;
 }

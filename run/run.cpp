@@ -99,7 +99,7 @@ std::vector<std::pair<Param, Param>> generator_params(const Network& joint, cons
 void take_generator(LoadedRun& run) {
   std::optional<Generator> generator;
   for (const auto& objective : run.config.objectives)
-    if (auto found = as_kind(objective).generator(run.config.model)) generator = std::move(found);
+    if (auto made = as_kind(objective).generator(run.config.model)) generator = std::move(made);
   require<ConfigError>(generator.has_value(), run.folder,
                        ": has no generator; only a run of `kind: rtd` with replace_by: generator does");
   RunConfig config = run.config;

@@ -100,18 +100,18 @@ TaskRecord::ColumnText TaskRecord::columns_of(const std::string& text, const cha
 }
 
 const Cell& TaskRecord::cell(size_t i) const {
-  const auto& found = cells_[i];
-  if (found.is_missing)
+  const auto& cell = cells_[i];
+  if (cell.is_missing)
     fail<MissingValue>(where(), ": '", shortened(source_.columns[i].name),
                        "' is null; give it a value, or leave such items out with --skip-bad");
-  return found;
+  return cell;
 }
 
 const std::string& TaskRecord::text_cell(size_t i) const {
-  const auto& found = cell(i);
-  if (found.is_list)
+  const auto& text = cell(i);
+  if (text.is_list)
     fail<DataError>(where(), ": '", shortened(source_.columns[i].name), "' is a list; a text was expected");
-  return found.text;
+  return text.text;
 }
 
 std::string TaskRecord::joined(const ColumnText& text) const {

@@ -226,23 +226,23 @@ std::vector<std::string> files_of_split(const std::string& named, const std::str
 TaskSplit read_split(const TaskConfig& config, const std::string& task_file, const std::string& name,
                      const std::string& files, LabelPool& pool, const SplitOptions& options) {
   TaskSplit split{.name = name};
-  const auto found = files_of_split(files, task_file);
-  split.file = listed(found);
-  const auto format = format_of(config, found.front());
-  require_fitting(config, format, found.front());
+  const auto paths = files_of_split(files, task_file);
+  split.file = listed(paths);
+  const auto format = format_of(config, paths.front());
+  require_fitting(config, format, paths.front());
   const auto& each = config.data.each;
-  require<ConfigError>(each.empty() || format == TaskFormat::jsonl || name == "items", found.front(), ": is read as ",
+  require<ConfigError>(each.empty() || format == TaskFormat::jsonl || name == "items", paths.front(), ": is read as ",
                        format, ", and 'data.each' is '", shortened(each), "'; only JSON lines nest");
   const bool is_table = format == TaskFormat::tsv || format == TaskFormat::csv;
-  require<ConfigError>(found.size() == 1 || is_table, found.front(), ": is read as ", format,
+  require<ConfigError>(paths.size() == 1 || is_table, paths.front(), ": is read as ", format,
                        "; only lines of tables stand side by side");
   ItemReader reader(config, split, pool, options);
   if (format == TaskFormat::conll || format == TaskFormat::conllu)
-    reader.read_tags(found.front(), format);
+    reader.read_tags(paths.front(), format);
   else if (format == TaskFormat::squad)
-    reader.read_questions(found.front());
+    reader.read_questions(paths.front());
   else
-    reader.read(found, format);
+    reader.read(paths, format);
   return split;
 }
 

@@ -62,8 +62,8 @@ std::vector<std::vector<LossPart>> exchange_losses(Communicator& processes,
   std::vector<std::vector<LinePart>> sent;
   for (const auto& batch : own) std::ranges::transform(batch, std::back_inserter(sent.emplace_back()), line_part);
   std::vector<std::vector<LossPart>> all;
-  for (const auto& found : exchange_json(processes, sent))
-    for (const auto& batch : found.get<std::vector<std::vector<LinePart>>>())
+  for (const auto& received : exchange_json(processes, sent))
+    for (const auto& batch : received.get<std::vector<std::vector<LinePart>>>())
       std::ranges::transform(batch, std::back_inserter(all.emplace_back()), loss_part);
   return all;
 }

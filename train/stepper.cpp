@@ -368,11 +368,11 @@ void Stepper::load_optimizer(const StateDict& state, int64_t updates) {
   impl_->optimizer.updates = updates;
 }
 StateDict Stepper::mems() const {
-  StateDict found;
+  StateDict tensors;
   for (size_t micro = 0; micro < impl_->mems.size(); ++micro)
     for (size_t layer = 0; layer < impl_->layers; ++layer)
-      found.emplace_back(concat("memory.", micro, ".", layer), impl_->mems[micro][layer]);
-  return found;
+      tensors.emplace_back(concat("memory.", micro, ".", layer), impl_->mems[micro][layer]);
+  return tensors;
 }
 void Stepper::load_mems(const StateDict& saved) {
   auto& in = *impl_;

@@ -207,13 +207,13 @@ int run(const CollateCommand& c) {
 }
 
 int run(const BabylmFinetuneCommand& c) {
-  const auto found = finetune_babylm(c);
+  const auto report = finetune_babylm(c);
   if (c.json) {
-    print_data(json_text(to_json(found)) + "\n");
+    print_data(json_text(to_json(report)) + "\n");
     return 0;
   }
-  print_text(to_text(table_of(found)) + "\n");
-  for (const auto& note : found.notes) print_report(concat("Note: ", note, ".\n"), 0);
+  print_text(to_text(table_of(report)) + "\n");
+  for (const auto& note : report.notes) print_report(concat("Note: ", note, ".\n"), 0);
   return 0;
 }
 
@@ -404,15 +404,15 @@ int run(const DescribeCommand& c) {
   const bool is_shared = c.processes > 0;
   const auto config = is_shared ? config_on(cluster, c.config) : c.config;
   const auto d = describe_run(config);
-  auto found = to_json(d);
+  auto document = to_json(d);
   auto text = to_text(d) + "\n";
   if (is_shared) {
     const auto scaling = scaling_of(config, d, cluster);
-    found["scaling"] = to_json(scaling);
+    document["scaling"] = to_json(scaling);
     text += to_text(scaling);
   }
   if (c.json)
-    print_data(json_text(found) + "\n");
+    print_data(json_text(document) + "\n");
   else
     print_report(text, 11);
   return 0;
@@ -434,16 +434,16 @@ int run(const InspectCommand& c) {
   for (size_t i = 0; i < c.configs.size(); ++i) {
     const auto& config = c.configs[i];
     if (const auto few = few_masked_warning(config.objectives); !few.empty()) log_warning("inspect", few);
-    const auto& found =
+    const auto& inspection =
         inspected
             .emplace_back(c.names[i], config, inspect_objective(config, c.examples, c.sequences, {}, !c.page.empty()))
-            .found;
-    if (!c.json) print_inspection(c.configs.size() > 1 ? c.names[i] : "", config, found);
-    passed = passed && std::ranges::all_of(found.checks, &RuleCheck::passed);
+            .inspection;
+    if (!c.json) print_inspection(c.configs.size() > 1 ? c.names[i] : "", config, inspection);
+    passed = passed && std::ranges::all_of(inspection.checks, &RuleCheck::passed);
   }
-  if (c.json) print_data(json_text(to_json(inspected.front().found)) + "\n");
+  if (c.json) print_data(json_text(to_json(inspected.front().inspection)) + "\n");
   std::fflush(stdout);
-  if (!c.picture.empty()) draw_lengths(inspected.front().found, c.picture);
+  if (!c.picture.empty()) draw_lengths(inspected.front().inspection, c.picture);
   if (!c.page.empty()) {
     write_atomic(c.page, to_html(inspected));
     log_result("inspect", concat(counted(inspected.size(), "config"), " -> ", c.page));

@@ -63,10 +63,10 @@ T preset(const char* name) {
 /// Every entry of a config: sections and values, in the order of the descriptions.
 template <class T>
 std::vector<config_detail::Entry> entries(T config) {
-  std::vector<config_detail::Entry> found;
-  config_detail::Walker walker(found);
+  std::vector<config_detail::Entry> list;
+  config_detail::Walker walker(list);
   walker.walk(config);
-  return found;
+  return list;
 }
 
 /// YAML with all defaults; decodes to an equal struct.
@@ -90,12 +90,12 @@ std::string explain(const ConfigTree& tree, const std::string& path) {
 /// Differences from the presets that the config names: `optimizer.epsilon is 1e-08, google-bert has 1e-06`.
 template <class T>
 std::vector<std::string> deviations(T config) {
-  std::vector<std::string> found;
+  std::vector<std::string> keys;
   std::vector<config_detail::Entry> ignored;
   config_detail::Walker walker(ignored);
-  walker.deviations = &found;
+  walker.deviations = &keys;
   walker.walk(config);
-  return found;
+  return keys;
 }
 
 }  // namespace cloze

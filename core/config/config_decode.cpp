@@ -228,11 +228,11 @@ namespace {
 std::vector<std::string> meant_by_key(const std::string& key, const std::vector<std::string>& known) {
   for (const auto& spelling : {key, lower_case(key)})
     if (const auto near = nearest(spelling, known); !near.empty()) return {near};
-  std::vector<std::string> found;
+  std::vector<std::string> names;
   for (const auto& name : known)
-    if (name.starts_with(key + "_") || name.ends_with("_" + key)) found.push_back(name);
+    if (name.starts_with(key + "_") || name.ends_with("_" + key)) names.push_back(name);
   constexpr size_t few = 3;
-  return found.size() <= few ? found : std::vector<std::string>{};
+  return names.size() <= few ? names : std::vector<std::string>{};
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ struct Entry {
 /// Lists the entries of a struct.
 class Walker {
  public:
-  explicit Walker(std::vector<Entry>& found) : entries_(found) {}
+  explicit Walker(std::vector<Entry>& list) : entries_(list) {}
   std::vector<std::string>* deviations = nullptr;
 
   template <class S>

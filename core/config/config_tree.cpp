@@ -42,12 +42,12 @@ void merge(ConfigNode& under, ConfigNode over) {
     return;
   }
   for (auto& [key, value] : over.items) {
-    auto found =
+    auto same_key =
         std::find_if(under.items.begin(), under.items.end(), [&](const auto& item) { return item.first == key; });
-    if (found == under.items.end())
+    if (same_key == under.items.end())
       under.items.emplace_back(key, std::move(value));
     else
-      merge(found->second, std::move(value));
+      merge(same_key->second, std::move(value));
   }
   under.where = over.where;
 }
@@ -60,15 +60,15 @@ ConfigNode with_bases(ConfigNode node, const std::string& path, const std::vecto
   require<ConfigError>(node.type == Type::map || node.type == Type::absent, node.where,
                        ": 'the file' must be a map of keys, not ",
                        node.type == Type::scalar ? "'" + shown(node) + "'" : shown(node));
-  const auto found =
+  const auto base =
       std::find_if(node.items.begin(), node.items.end(), [](const auto& item) { return item.first == "base"; });
-  if (node.type != Type::map || found == node.items.end()) return node;
+  if (node.type != Type::map || base == node.items.end()) return node;
   std::vector<ConfigNode> names;
-  if (found->second.type == Type::scalar) names.push_back(found->second);
-  if (found->second.type == Type::list)
-    for (const auto& [key, item] : found->second.items) names.push_back(item);
-  require<ConfigError>(!names.empty(), found->second.where, ": 'base' must be a file name or a list of them");
-  node.items.erase(found);
+  if (base->second.type == Type::scalar) names.push_back(base->second);
+  if (base->second.type == Type::list)
+    for (const auto& [key, item] : base->second.items) names.push_back(item);
+  require<ConfigError>(!names.empty(), base->second.where, ": 'base' must be a file name or a list of them");
+  node.items.erase(base);
   ConfigNode merged;
   for (const auto& name : names) {
     require<ConfigError>(name.type == Type::scalar, name.where, ": 'base' must be a file name or a list of them");
@@ -151,10 +151,10 @@ void lay_over(ConfigNode& root, const std::string& path, ConfigNode value) {
       next = &at->items[index].second;
     } else {
       if (at->type != Type::map) *at = empty_map;
-      auto found =
+      auto child =
           std::find_if(at->items.begin(), at->items.end(), [&](const auto& item) { return item.first == key; });
-      if (found == at->items.end()) found = at->items.insert(found, {key, empty});
-      next = &found->second;
+      if (child == at->items.end()) child = at->items.insert(child, {key, empty});
+      next = &child->second;
     }
     if (dot == std::string::npos) {
       merge(*next, std::move(value));

@@ -165,13 +165,13 @@ struct KeyNames {
 };
 /// The kinds of a variant that have a key of this name.
 template <class V, size_t I = 0>
-void kinds_with(const std::string& key, std::vector<std::string>& found) {
+void kinds_with(const std::string& key, std::vector<std::string>& kinds_found) {
   if constexpr (I < std::variant_size_v<VariantIn<V>>) {
     std::variant_alternative_t<I, VariantIn<V>> kind{};
     KeyNames keys;
     describe(keys, kind);
-    if (contains(keys.names, key)) found.emplace_back(kind.kind);
-    kinds_with<V, I + 1>(key, found);
+    if (contains(keys.names, key)) kinds_found.emplace_back(kind.kind);
+    kinds_with<V, I + 1>(key, kinds_found);
   }
 }
 /// Appends the kinds of all alternatives.

@@ -179,15 +179,15 @@ void check_documents(const std::string& text, const std::string& name) {
 /// Refuses a tab in the indentation of the line in which a parser stopped, or of the last one before it that has one.
 void check_indentation(const std::string& text, const std::string& name, int last_line) {
   std::istringstream lines(text);
-  int line = 0, found = 0, column = 0;
+  int line = 0, bad_line = 0, column = 0;
   for (std::string one; line < last_line && std::getline(lines, one);) {
     ++line;
     const auto tab = one.substr(0, one.find_first_not_of(" \t")).find('\t');
     if (tab == std::string::npos) continue;
-    found = line;
+    bad_line = line;
     column = static_cast<int>(tab) + 1;
   }
-  require<ConfigError>(found == 0, location(name, found, column),
+  require<ConfigError>(bad_line == 0, location(name, bad_line, column),
                        ": a tab indents this line, and YAML is indented by spaces; replace it by spaces");
 }
 

@@ -22,7 +22,7 @@ namespace {
 
 /// The folder of LibTorch's CUDA library, if this process has it.
 std::string cuda_folder() {
-  std::string found;
+  std::string library_folder;
   dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* folder) {
         const std::string path = info->dlpi_name;
@@ -30,8 +30,8 @@ std::string cuda_folder() {
         *static_cast<std::string*>(folder) = path.substr(0, path.rfind('/'));
         return 1;
       },
-      &found);
-  return found;
+      &library_folder);
+  return library_folder;
 }
 
 /// The first of the libraries that a pattern of paths names, or null.
@@ -165,22 +165,22 @@ void* kernel_of(bool bf16, const char* name) {
   f.check(f.current_device(&device), "its number");
   auto& module = modules[{device, bf16}];
   if (!module.loaded) f.check(f.load(&module.loaded, binary_of(bf16).data()), "its kernels do not load");
-  auto& found = module.functions[name];
-  if (!found) f.check(f.function(&found, module.loaded, name), name);
-  return found;
+  auto& kernel = module.functions[name];
+  if (!kernel) f.check(f.function(&kernel, module.loaded, name), name);
+  return kernel;
 }
 
 }  // namespace
 
 std::pair<int, int> compute_capability(int card) {
   constexpr int major = 75, minor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
-  std::pair<int, int> found{0, 0};
+  std::pair<int, int> capability{0, 0};
   try {
     static auto* const ask = function_of<int(int*, int, int)>(open_driver(), "cuDeviceGetAttribute");
-    if (ask(&found.first, major, card) != 0 || ask(&found.second, minor, card) != 0) return {0, 0};
+    if (ask(&capability.first, major, card) != 0 || ask(&capability.second, minor, card) != 0) return {0, 0};
   } catch (const Error&) {  // no driver
   }
-  return found;
+  return capability;
 }
 
 const std::string& without_kernels() {

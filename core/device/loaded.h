@@ -9,10 +9,10 @@ namespace cloze::device {
 /// A C function of a library, which may be null; those of a library that is loaded for the whole process come first.
 template <class F>
 F* function_of(void* library, const char* name) {
-  void* found = dlsym(RTLD_DEFAULT, name);
-  if (!found && library) found = dlsym(library, name);
-  require<Error>(found != nullptr, "the function ", name, " is missing");
-  return reinterpret_cast<F*>(found);
+  void* address = dlsym(RTLD_DEFAULT, name);
+  if (!address && library) address = dlsym(library, name);
+  require<Error>(address != nullptr, "the function ", name, " is missing");
+  return reinterpret_cast<F*>(address);
 }
 
 }  // namespace cloze::device

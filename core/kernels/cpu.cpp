@@ -56,10 +56,10 @@ std::string isa_of_processor() {
 
 std::string best_isa() {
   static const std::string isa = [] {
-    const std::string order[] = {"portable", "avx2", "avx512", "avx512_bf16", "amx"}, found = isa_of_processor();
+    const std::string order[] = {"portable", "avx2", "avx512", "avx512_bf16", "amx"}, best = isa_of_processor();
     const char* wanted = std::getenv("CLOZE_ISA");
     const auto rank = [&](const std::string& name) { return std::find(std::begin(order), std::end(order), name); };
-    return wanted && rank(wanted) <= rank(found) ? std::string(wanted) : found;
+    return wanted && rank(wanted) <= rank(best) ? std::string(wanted) : best;
   }();
   return isa;
 }

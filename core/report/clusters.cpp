@@ -17,9 +17,9 @@ double t_quantile(double freedom) { return boost::math::quantile(boost::math::st
 }  // namespace
 
 std::vector<double> Clusters::sums(std::span<const double> values) const {
-  std::vector<double> found(count);
-  for (size_t e = 0; e < values.size(); ++e) found[of[e]] += values[e];
-  return found;
+  std::vector<double> totals(count);
+  for (size_t e = 0; e < values.size(); ++e) totals[of[e]] += values[e];
+  return totals;
 }
 
 Clusters cluster_examples(std::span<const uint64_t> names, size_t examples) {

@@ -151,20 +151,20 @@ void add_global_key(const Call& call, const Tensor& qkv, const Mixed& made) {
 
 /// Adds its part to the gradients of a window.
 void add_gradients_of_global(const Call& call, const Tensor& qkv, const Mixed& made, const Tensor& grad,
-                             const Projections& found) {
+                             const Projections& gradients) {
   constexpr int64_t tokens_of_part = 128;
   const auto key = global_key(call, qkv);
   const auto fp32 = qkv.options().dtype(at::kFloat);
   const auto of_key = at::empty({key.rows, call.heads}, fp32), of_value = at::empty_like(of_key);
   run(qkv, "global_key_backward", key.rows * tiles_of(key.width), key, data(made.out), data(made.sums), data(grad),
-      data(found.q), data(of_key), data(of_value));
+      data(gradients.q), data(of_key), data(of_value));
   const int64_t count = call.unpadded ? call.unpadded->rows : qkv.size(0);
   const int64_t parts = (call.longest(qkv) + tokens_of_part - 1) / tokens_of_part;
   const auto partial = at::empty({count, parts, 2, key.width}, fp32);
   run(qkv, "global_key_sums", count * parts * tiles_of(key.width), key, count, parts, tokens_of_part, data(call.ends()),
       data(grad), data(of_key), data(of_value), data(partial));
   run(qkv, "global_key_gradients", count * tiles_of(key.width), count, key.width, parts, key.length, data(call.ends()),
-      data(partial), data(found.k), data(found.v));
+      data(partial), data(gradients.k), data(gradients.v));
 }
 
 /// Of queries, keys, values, and of what was added to the scores or undefined.
@@ -178,17 +178,17 @@ Gradients gradients_of(const Call& call, const Projections& in, const Tensor& ad
   const int64_t most_queries = call.longest(q), most_keys = call.longest(k);
   if (is_flash(q, added)) {
     const InOrder in_order;
-    const auto found = at::_flash_attention_backward(
+    const auto gradients = at::_flash_attention_backward(
         call.flat(grad), call.flat(q), call.flat(k), call.flat(v), call.flat(made.out), made.sums, ends, ends,
         most_queries, most_keys, call.p(), call.causal, made.seed, made.offset, call.scale, call.window, call.window);
     const auto dense = [&](const Tensor& x) { return call.in_rows(x.contiguous()); };
-    return {{dense(std::get<0>(found)), dense(std::get<1>(found)), dense(std::get<2>(found))}};
+    return {{dense(std::get<0>(gradients)), dense(std::get<1>(gradients)), dense(std::get<2>(gradients))}};
   }
-  const auto found = at::_efficient_attention_backward(grad, q, k, v, if_defined(added), made.out, if_defined(ends),
-                                                       if_defined(ends), most_queries, most_keys, made.sums, call.p(),
-                                                       made.seed, made.offset, call.mask(), of_added, call.scale,
-                                                       /*num_splits_key=*/1);  // more add in any order
-  return {{std::get<0>(found), std::get<1>(found), std::get<2>(found)}, std::get<3>(found)};
+  const auto gradients = at::_efficient_attention_backward(
+      grad, q, k, v, if_defined(added), made.out, if_defined(ends), if_defined(ends), most_queries, most_keys,
+      made.sums, call.p(), made.seed, made.offset, call.mask(), of_added, call.scale,
+      /*num_splits_key=*/1);  // more add in any order
+  return {{std::get<0>(gradients), std::get<1>(gradients), std::get<2>(gradients)}, std::get<3>(gradients)};
 }
 
 /// Attention by one kernel of LibTorch, which keeps no scores: [B, T, D]. `added` [B, H, T, S], to the scores.
@@ -213,14 +213,15 @@ struct DeviceAttention : Function<DeviceAttention> {
     const Mixed made{saved[3], saved[4], saved[5], saved[6]};
     auto grad = grads[0].contiguous().view(made.out.sizes());
     if (call.without_keys.defined()) grad = grad.masked_fill(call.without_keys, 0.0);
-    const auto found = gradients_of(call, Projections::of(queries, keys, call.heads), added,
-                                    context->saved_data["of added"].toBool(), made, grad);
-    if (call.has_global) add_gradients_of_global(call, queries, made, grad, found);
+    const auto gradients = gradients_of(call, Projections::of(queries, keys, call.heads), added,
+                                        context->saved_data["of added"].toBool(), made, grad);
+    if (call.has_global) add_gradients_of_global(call, queries, made, grad, gradients);
     if (!keys.defined())
-      return {joined({found.q, found.k, found.v}, call.q_bias).view(queries.sizes()), Tensor(), found.added, Tensor()};
-    const auto of_queries = found.q.contiguous().view(queries.sizes());
+      return {joined({gradients.q, gradients.k, gradients.v}, call.q_bias).view(queries.sizes()), Tensor(),
+              gradients.added, Tensor()};
+    const auto of_queries = gradients.q.contiguous().view(queries.sizes());
     add_bias_gradient(call.q_bias, as_rows(of_queries));
-    return {of_queries, joined({found.k, found.v}, call.kv_bias).view(keys.sizes()), found.added, Tensor()};
+    return {of_queries, joined({gradients.k, gradients.v}, call.kv_bias).view(keys.sizes()), gradients.added, Tensor()};
   }
 };
 

@@ -28,8 +28,8 @@ struct DeviceMemoryCell : Function<DeviceMemoryCell> {
 }  // namespace
 
 MemoryState memory_cell(const Tensor& gates, const Tensor& cell) {
-  const auto found = DeviceMemoryCell::apply(gates, cell);
-  return {found[0], found[1]};
+  const auto states = DeviceMemoryCell::apply(gates, cell);
+  return {states[0], states[1]};
 }
 
 }  // namespace cloze::device

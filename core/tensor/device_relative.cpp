@@ -134,12 +134,12 @@ struct DeviceRelative : Function<DeviceRelative> {
     auto grad = terms.by_heads(grads[0].contiguous());
     if (made.without_keys.defined()) grad = grad.masked_fill(made.without_keys, 0.0);
     const auto kv = terms.keys_and_values();
-    const auto found = at::_efficient_attention_backward(
+    const auto gradients = at::_efficient_attention_backward(
         grad, terms.by_heads(made.of_content), kv[0], kv[1], made.added, out, {}, {}, terms.q.size(1), terms.kv.size(1),
         sums, context->saved_data["p"].toDouble(), seed, offset, /*custom_mask_type=*/0,
         /*bias_requires_grad=*/true, terms.scale(), /*num_splits_key=*/1);
-    const auto [dq, dr] = gradients_of(terms, made.of_distances, std::get<0>(found), std::get<3>(found));
-    const auto dkv = joined({std::get<1>(found), std::get<2>(found)}, {}).view(terms.kv.sizes());
+    const auto [dq, dr] = gradients_of(terms, made.of_distances, std::get<0>(gradients), std::get<3>(gradients));
+    const auto dkv = joined({std::get<1>(gradients), std::get<2>(gradients)}, {}).view(terms.kv.sizes());
     return {dq, dkv, dr, Tensor(), Tensor(), Tensor(), Tensor()};
   }
 

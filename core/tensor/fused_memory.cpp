@@ -54,8 +54,8 @@ struct MemoryCellFunction : Function<MemoryCellFunction> {
 }  // namespace
 
 MemoryState memory_cell(const Tensor& gates, const Tensor& cell) {
-  const auto found = MemoryCellFunction::apply(gates, cell);
-  return {found[0], found[1]};
+  const auto states = MemoryCellFunction::apply(gates, cell);
+  return {states[0], states[1]};
 }
 
 }  // namespace cloze::fused

@@ -227,9 +227,9 @@ SafeTensors SafeTensors::open(const std::string& path) {
 }
 
 std::vector<std::string> SafeTensors::names() const {
-  std::vector<std::string> found;
-  for (const auto& [name, entry] : impl_->entries) found.push_back(name);
-  return found;
+  std::vector<std::string> all;
+  for (const auto& [name, entry] : impl_->entries) all.push_back(name);
+  return all;
 }
 
 bool SafeTensors::contains(const std::string& name) const { return impl_->entries.count(name) > 0; }

@@ -25,17 +25,17 @@ using nlohmann::json;
 namespace {
 
 EncodedDocument encode(const RawDocument& raw, const Tokenizer& tokenizer, bool sentences_given,
-                       std::vector<std::string_view>& found) {
+                       std::vector<std::string_view>& sentences) {
   EncodedDocument out{.number = raw.number, .file = raw.file};
   std::vector<uint8_t> empty;  // sentences without a token
   for (const auto& line : raw.lines) {
-    found.clear();
+    sentences.clear();
     if (sentences_given)
-      found.emplace_back(line);
+      sentences.emplace_back(line);
     else
-      split_sentences(line, found);
-    for (const auto sentence : found) {
-      const auto ids = tokenizer.encode(sentence, sentence.data() != found.front().data());
+      split_sentences(line, sentences);
+    for (const auto sentence : sentences) {
+      const auto ids = tokenizer.encode(sentence, sentence.data() != sentences.front().data());
       empty.push_back(ids.empty());
       if (ids.empty()) continue;
       out.ids.insert(out.ids.end(), ids.begin(), ids.end());
@@ -104,8 +104,8 @@ EncodeProgress EncodePass::run(const std::vector<std::string>& inputs, const std
   using Encoded = std::vector<EncodedDocument>;
   DocumentPool<Encoded> pool(threads_of(options_), [&](const RawBatch& batch) {
     Encoded encoded;
-    std::vector<std::string_view> found;
-    for (const auto& document : batch.documents) encoded.push_back(encode(document, tokenizer_, given, found));
+    std::vector<std::string_view> sentences;
+    for (const auto& document : batch.documents) encoded.push_back(encode(document, tokenizer_, given, sentences));
     return encoded;
   });
   const uint64_t skip = progress_.documents_read, total = input_bytes(inputs);
@@ -147,13 +147,13 @@ bool EncodePass::wants(RawDocument& document, uint64_t first) const {
 }
 
 ShardWriter& EncodePass::writer(const std::string& split) {
-  auto found = writers_.find(split);
-  if (found == writers_.end()) {
+  auto writer = writers_.find(split);
+  if (writer == writers_.end()) {
     char name[64];
     std::snprintf(name, sizeof name, "%s-%05zu.tokens", split.c_str(), progress_.splits[split].size());
-    found = writers_.emplace(split, std::make_unique<ShardWriter>(folder_, name, id_bytes_)).first;
+    writer = writers_.emplace(split, std::make_unique<ShardWriter>(folder_, name, id_bytes_)).first;
   }
-  return *found->second;
+  return *writer->second;
 }
 
 void EncodePass::write(const std::vector<EncodedDocument>& documents) {

@@ -171,10 +171,10 @@ void warn_of_missing_files(const std::vector<std::string>& files) {
   std::map<std::pair<std::string, std::string>, std::set<uint64_t>> numbers;
   for (const auto& file : files)
     if (const auto one = numbered_file(file)) numbers[{one->before, one->after}].insert(one->number);
-  for (const auto& [name, found] : numbers) {
-    const auto missing = missing_files(name.first, name.second, found);
+  for (const auto& [name, present] : numbers) {
+    const auto missing = missing_files(name.first, name.second, present);
     if (!missing.empty())
-      log_warning("data", concat("by the name of ", counted(found.size(), "file"), ", ", first_few(missing),
+      log_warning("data", concat("by the name of ", counted(present.size(), "file"), ", ", first_few(missing),
                                  missing.size() == 1 ? " is" : " are",
                                  " missing; get what is missing, or go on with a part of the text"));
   }

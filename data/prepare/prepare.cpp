@@ -160,10 +160,10 @@ PrepareOptions with_files(PrepareOptions options, const std::string& out) {
   for (auto* inputs : inputs_of(options)) {
     if (inputs->empty()) continue;
     const auto given = *inputs;
-    const auto found = find_files(given, own);
-    *inputs = found.files;
+    const auto files = find_files(given, own);
+    *inputs = files.files;
     const bool are_scored = has_scored && inputs == &held_out_files(options);
-    if (are_scored && options.sources.empty()) options.sources = name_sources(found);
+    if (are_scored && options.sources.empty()) options.sources = name_sources(files);
     leave_out(*inputs, given, options.exclude);
     leave_out_cards(*inputs, given);
     if (!options.for_scoring) warn_of_parts(*inputs, given);

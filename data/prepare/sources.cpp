@@ -33,26 +33,26 @@ size_t shared_folders(const std::vector<PathParts>& paths) {
 }  // namespace
 
 FoundFiles find_files(const std::vector<std::string>& inputs, const std::vector<std::string>& own) {
-  FoundFiles found;
+  FoundFiles all;
   for (const auto& input : inputs)
     for (const auto& file : expand_inputs({input}, own)) {
-      found.files.push_back(file);
-      found.input_of.emplace(file, input);
+      all.files.push_back(file);
+      all.input_of.emplace(file, input);
     }
-  return found;
+  return all;
 }
 
-std::map<std::string, std::string> name_sources(const FoundFiles& found) {
+std::map<std::string, std::string> name_sources(const FoundFiles& files) {
   std::set<std::string> inputs;
-  for (const auto& [file, input] : found.input_of) inputs.insert(input);
+  for (const auto& [file, input] : files.input_of) inputs.insert(input);
   const bool is_single = inputs.size() == 1;
   std::vector<PathParts> paths;
-  for (const auto& [file, input] : found.input_of) paths.push_back(parts_of(is_single ? file : input));
+  for (const auto& [file, input] : files.input_of) paths.push_back(parts_of(is_single ? file : input));
   std::map<std::string, std::string> sources;
   if (paths.size() < 2) return sources;
   const size_t shared = shared_folders(paths);
   auto path = paths.begin();
-  for (const auto& [file, input] : found.input_of) {
+  for (const auto& [file, input] : files.input_of) {
     std::filesystem::path name = path->at(shared);
     for (size_t i = shared + 1; !is_single && i < path->size(); ++i) name /= path->at(i);
     sources.emplace(file, name.string());
@@ -73,8 +73,8 @@ std::vector<std::string> names_in_order(const std::vector<std::string>& files,
   std::vector<std::string> names;
   std::set<std::string> seen;
   for (const auto& file : files) {
-    const auto found = sources.find(file);
-    if (found != sources.end() && seen.insert(found->second).second) names.push_back(found->second);
+    const auto source = sources.find(file);
+    if (source != sources.end() && seen.insert(source->second).second) names.push_back(source->second);
   }
   return names;
 }

@@ -18,7 +18,7 @@ FoundFiles find_files(const std::vector<std::string>& inputs, const std::vector<
 
 /// The name of the source of each file: its input without the folders that all inputs share. A single input, a folder
 /// or a glob, is taken apart where the paths of its files first differ. Empty for files of one source.
-std::map<std::string, std::string> name_sources(const FoundFiles& found);
+std::map<std::string, std::string> name_sources(const FoundFiles& files);
 
 /// Gives the copies of streams the names of these.
 void name_copies(const std::map<std::string, Spooled>& copies, std::map<std::string, std::string>& sources);

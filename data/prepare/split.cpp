@@ -73,9 +73,9 @@ class Survey {
   static Surveyed survey(const RawDocument& document, bool sentences_given) {
     bool divisible = document.lines.size() > 1;
     if (!divisible && !sentences_given) {
-      std::vector<std::string_view> found;
-      split_sentences(document.lines.front(), found);
-      divisible = found.size() > 1;
+      std::vector<std::string_view> sentences;
+      split_sentences(document.lines.front(), sentences);
+      divisible = sentences.size() > 1;
     }
     const bool visible = std::any_of(document.lines.begin(), document.lines.end(), has_visible_text);
     return {{.hash = content_hash(document),

@@ -54,9 +54,9 @@ uint64_t add_parts(std::string_view sentence, std::vector<std::string_view>& par
     return 0;
   }
   uint64_t left_out = 0;
-  std::vector<std::string_view> found;
-  split_sentences(sentence, found);
-  for (auto rest : found) {
+  std::vector<std::string_view> sentences;
+  split_sentences(sentence, sentences);
+  for (auto rest : sentences) {
     while (rest.size() > max_sentence_bytes) {
       const size_t cut = last_cut(rest), end = cut > 0 ? cut : end_of_word(rest);
       if (cut > 0)
@@ -75,7 +75,7 @@ std::vector<std::string> sample_sentences(const PrepareOptions& options, const S
   DocumentReader reader(reader_of(options, options.inputs, options.targets));
   Stream stream = Rng(options.seed).stream("tokenizer sample");
   std::vector<std::string> kept;
-  std::vector<std::string_view> found, parts;
+  std::vector<std::string_view> sentences, parts;
   RawDocument document;
   uint64_t read = 0, bytes_kept = 0, left_out = 0;
   while (reader.next(document)) {
@@ -83,16 +83,16 @@ std::vector<std::string> sample_sentences(const PrepareOptions& options, const S
     if (document.number >= split.documents.size()) break;  // a file has grown
     if (split.documents[document.number] != Assignment::train) continue;
     if (document.number == split.tail_document) document.tail_bytes = split.tail_bytes;
-    found.clear();
+    sentences.clear();
     for (const auto& line : document.lines) {
       if (reader.sentences_given())
-        found.emplace_back(line);
+        sentences.emplace_back(line);
       else
-        split_sentences(line, found);
+        split_sentences(line, sentences);
     }
-    found.resize(found.size() - tail_sentences(document, reader.sentences_given()));
+    sentences.resize(sentences.size() - tail_sentences(document, reader.sentences_given()));
     parts.clear();
-    for (const auto sentence : found) left_out += add_parts(sentence, parts);
+    for (const auto sentence : sentences) left_out += add_parts(sentence, parts);
     for (const auto sentence : parts) {
       ++read;
       if (kept.size() < max_sentences && bytes_kept < max_bytes) {

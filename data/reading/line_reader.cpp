@@ -191,21 +191,21 @@ bool LineReader::find_end(size_t& length, size_t& next) {
     next = std::min(end + 1, text.size());
     return end < text.size() || (ended_ && !text.empty());
   }
-  size_t feed = text.npos, found = text.npos;
+  size_t feed = text.npos, carriage = text.npos;
   // In parts, so that in a file without line feeds not all of the buffer is searched for one at each line.
-  for (size_t at = scanned_; at < text.size() && feed == text.npos && found == text.npos; at += searched_bytes) {
+  for (size_t at = scanned_; at < text.size() && feed == text.npos && carriage == text.npos; at += searched_bytes) {
     const auto part = text.substr(at, searched_bytes);
     if (const auto here = part.find('\n'); here != part.npos) feed = at + here;
     const auto before = returns_end_ ? text.substr(at, std::min(feed - at, part.size())).find('\r') : part.npos;
-    if (before != part.npos) found = at + before;
+    if (before != part.npos) carriage = at + before;
   }
   const size_t end = std::min(feed, text.size());
-  if (found != text.npos) {
-    const size_t after = std::min(text.find_first_not_of('\r', found), text.size());
-    scanned_ = found;
+  if (carriage != text.npos) {
+    const size_t after = std::min(text.find_first_not_of('\r', carriage), text.size());
+    scanned_ = carriage;
     if (after == text.size() && !ended_) return false;  // the file may go on with a line feed
-    length = found;
-    next = after < text.size() && text[after] == '\n' ? after + 1 : found + 1;
+    length = carriage;
+    next = after < text.size() && text[after] == '\n' ? after + 1 : carriage + 1;
     return true;
   }
   scanned_ = text.size();

@@ -85,10 +85,10 @@ PairReader::Table PairReader::read_header(const std::string& where, std::vector<
   for (auto& name : cells) name = without_white_space_around(name);
   const auto comma = columns_.find(',');
   const auto find = [&](std::string_view name) {
-    const auto found = find_column(cells, name, where);
-    require<DataError>(found.has_value(), where, ": no column is named '", name,
+    const auto column = find_column(cells, name, where);
+    require<DataError>(column.has_value(), where, ": no column is named '", name,
                        "'; --columns takes two names of this first line: ", line);
-    return *found;
+    return *column;
   };
   const Table table{
       .columns = cells.size(), .source = find(columns_.substr(0, comma)), .target = find(columns_.substr(comma + 1))};

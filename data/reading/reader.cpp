@@ -153,30 +153,30 @@ struct FoundTexts {
 };
 
 /// Adds the texts at the end of a path in a value. A null in a list is no text; one on the way is the value.
-void find_texts(const nlohmann::json& value, std::string_view path, bool in_list, FoundTexts& found) {
+void find_texts(const nlohmann::json& value, std::string_view path, bool in_list, FoundTexts& at_path) {
   if (value.is_array()) {
-    found.has_key = found.has_key || path.empty();
-    for (const auto& element : value) find_texts(element, path, true, found);
+    at_path.has_key = at_path.has_key || path.empty();
+    for (const auto& element : value) find_texts(element, path, true, at_path);
   } else if (path.empty() || value.is_null()) {
-    found.has_key = true;
+    at_path.has_key = true;
     if (value.is_string())
-      found.texts.push_back(&value.get_ref<const std::string&>());
+      at_path.texts.push_back(&value.get_ref<const std::string&>());
     else if (!in_list || !value.is_null())
-      found.other = &value;
+      at_path.other = &value;
   } else if (value.is_object()) {
     const size_t end = std::min(path.find('.'), path.size());
     const auto inner = value.find(std::string(path.substr(0, end)));
-    if (inner != value.end()) find_texts(*inner, path.substr(std::min(end + 1, path.size())), in_list, found);
+    if (inner != value.end()) find_texts(*inner, path.substr(std::min(end + 1, path.size())), in_list, at_path);
   }
 }
 
 FoundTexts texts_at(const nlohmann::json& object, const std::string& field) {
-  FoundTexts found;
+  FoundTexts at_path;
   if (const auto whole = object.find(field); whole != object.end())
-    find_texts(*whole, "", false, found);
+    find_texts(*whole, "", false, at_path);
   else
-    find_texts(object, field, false, found);
-  return found;
+    find_texts(object, field, false, at_path);
+  return at_path;
 }
 
 /// Appends the keys whose value is a text, those of inner objects and of lists as paths.
@@ -218,13 +218,13 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs, c
       add_folder(input, own, files);
       continue;
     }
-    glob_t found{};
-    const int status = glob(input.c_str(), GLOB_MARK, nullptr, &found);
+    glob_t matches{};
+    const int status = glob(input.c_str(), GLOB_MARK, nullptr, &matches);
     const bool pattern = input.find_first_of("*?[") != std::string::npos;
     size_t before = files.size();
-    for (size_t i = 0; status == 0 && i < found.gl_pathc; ++i)
-      if (!std::string_view(found.gl_pathv[i]).ends_with("/")) files.emplace_back(found.gl_pathv[i]);
-    globfree(&found);
+    for (size_t i = 0; status == 0 && i < matches.gl_pathc; ++i)
+      if (!std::string_view(matches.gl_pathv[i]).ends_with("/")) files.emplace_back(matches.gl_pathv[i]);
+    globfree(&matches);
     require<DataError>(files.size() > before, input, pattern ? ": no file matches this pattern" : ": no such file",
                        "; check the name");
   }
@@ -409,16 +409,16 @@ struct DocumentReader::Impl {
       fail<DataError>(where, ": not a JSON object", json_line_fault(line), "; JSON lines have one object per line");
     }
     const auto field = field_of(options, format);
-    const auto found = texts_at(object, field);
-    require<DataError>(found.has_key, where, ": has no key '", field, "'", remedy_of_line(object));
-    if (found.other && found.other->is_null() && options.skip_null) {
+    const auto at_field = texts_at(object, field);
+    require<DataError>(at_field.has_key, where, ": has no key '", field, "'", remedy_of_line(object));
+    if (at_field.other && at_field.other->is_null() && options.skip_null) {
       count_null();
       return false;
     }
-    if (found.other)
-      fail<DataError>(where, ": '", field, "' is ", kind_of(*found.other), ", not a text", remedy_of_line(object),
-                      found.other->is_null() ? " (--skip-null leaves such lines out)" : "");
-    for (const auto* text : found.texts) add_lines(*text, where, document);
+    if (at_field.other)
+      fail<DataError>(where, ": '", field, "' is ", kind_of(*at_field.other), ", not a text", remedy_of_line(object),
+                      at_field.other->is_null() ? " (--skip-null leaves such lines out)" : "");
+    for (const auto* text : at_field.texts) add_lines(*text, where, document);
     return !document.lines.empty();
   }
 

@@ -119,16 +119,16 @@ void split_sentences(std::string_view text, std::vector<std::string_view>& out) 
 
 size_t tail_sentences(const RawDocument& document, bool sentences_given) {
   if (document.tail_bytes == 0) return 0;
-  std::vector<std::string_view> found;
+  std::vector<std::string_view> sentences;
   for (const auto& line : document.lines) {
     if (sentences_given)
-      found.emplace_back(line);
+      sentences.emplace_back(line);
     else
-      split_sentences(line, found);
+      split_sentences(line, sentences);
   }
   size_t tail = 0;
-  for (uint64_t bytes = 0; tail + 1 < found.size(); ++tail) {
-    bytes += found[found.size() - 1 - tail].size();
+  for (uint64_t bytes = 0; tail + 1 < sentences.size(); ++tail) {
+    bytes += sentences[sentences.size() - 1 - tail].size();
     if (tail > 0 && bytes > document.tail_bytes) break;
   }
   return tail;

@@ -189,11 +189,11 @@ std::optional<std::string_view> TableReader::read(std::string_view line, uint64_
 void TableReader::read_names() {
   auto names = rows_.cells();
   for (auto& name : names) name = without_white_space_around(name);
-  const auto found = find_column(names, column_, rows_.where());
-  require<DataError>(found.has_value(), rows_.where(), ": no column is named '", column_,
+  const auto column = find_column(names, column_, rows_.where());
+  require<DataError>(column.has_value(), rows_.where(), ": no column is named '", column_,
                      "'; name the column of the text with --field, one of ", list_of(names));
   columns_ = names.size();
-  at_ = *found;
+  at_ = *column;
 }
 
 namespace fs = std::filesystem;

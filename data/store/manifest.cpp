@@ -195,11 +195,11 @@ std::string xxh3_of(const std::string& file, ReadingProgress* progress = nullptr
 }
 
 std::map<std::string, json> by_path(const json& facts) {
-  std::map<std::string, json> found;
-  if (!facts.is_array()) return found;
+  std::map<std::string, json> by_path;
+  if (!facts.is_array()) return by_path;
   for (const auto& fact : facts)
-    if (fact.is_object()) found.emplace(fact.value("path", ""), fact);
-  return found;
+    if (fact.is_object()) by_path.emplace(fact.value("path", ""), fact);
+  return by_path;
 }
 
 bool differ_in_time_alone(json one, json other) {
@@ -245,11 +245,11 @@ json with_known_times(json facts, const json& was, const json& contents) {
   const auto known = by_path(was);
   for (auto& fact : facts) {
     const auto path = fact.value("path", "");
-    const auto found = known.find(path);
-    if (found == known.end() || found->second == fact) continue;
-    if (!contents.contains(path) || !std::filesystem::exists(path) || !differ_in_time_alone(fact, found->second))
+    const auto recorded = known.find(path);
+    if (recorded == known.end() || recorded->second == fact) continue;
+    if (!contents.contains(path) || !std::filesystem::exists(path) || !differ_in_time_alone(fact, recorded->second))
       continue;
-    if (contents.at(path) == json(xxh3_of(path))) fact = found->second;
+    if (contents.at(path) == json(xxh3_of(path))) fact = recorded->second;
   }
   return facts;
 }
@@ -258,11 +258,11 @@ std::vector<std::string> changed_files(const json& was, const json& is) {
   const auto before = by_path(was), after = by_path(is);
   std::vector<std::string> changes;
   for (const auto& [path, fact] : after) {
-    const auto found = before.find(path);
-    if (found == before.end())
+    const auto entry = before.find(path);
+    if (entry == before.end())
       changes.push_back(input_name(path) + ": is new");
-    else if (found->second != fact)
-      changes.push_back(input_name(path) + ": " + change_of(found->second, fact));
+    else if (entry->second != fact)
+      changes.push_back(input_name(path) + ": " + change_of(entry->second, fact));
   }
   for (const auto& [path, fact] : before)
     if (!after.contains(path)) changes.push_back(input_name(path) + ": is missing");

@@ -16,11 +16,11 @@ namespace {
 
 /// Manifests of earlier versions have the fingerprint of a tokenizer in another form, which only that knows.
 void check_tokenizer(const DataConfig& data, const std::string& expected, const std::string& where,
-                     const std::string& folder, const std::string& found) {
+                     const std::string& folder, const std::string& fingerprint) {
   const auto own = data.tokens + "/tokenizer";
-  require<DataError>(found == expected || Tokenizer::open(own).has_fingerprint(found), where, ".tokens, ", folder,
-                     ", has the tokenizer ", found, ", and data.tokens, ", data.tokens, ", has ", expected,
-                     "; prepare it again with --tokenizer ", own);
+  require<DataError>(fingerprint == expected || Tokenizer::open(own).has_fingerprint(fingerprint), where, ".tokens, ",
+                     folder, ", has the tokenizer ", fingerprint, ", and data.tokens, ", data.tokens, ", has ",
+                     expected, "; prepare it again with --tokenizer ", own);
 }
 
 uint64_t training_tokens(const Manifest& manifest) {
@@ -74,10 +74,10 @@ uint64_t shared_documents(const TokenStore& held_out, const TokenStore& train) {
   for (uint64_t d = 0; d < held_out.num_documents(); ++d) ++unseen[hash_of_document(held_out, d, ids)];
   uint64_t shared = 0;
   for (uint64_t d = 0; d < train.num_documents() && !unseen.empty(); ++d) {
-    const auto found = unseen.find(hash_of_document(train, d, ids));
-    if (found == unseen.end()) continue;
-    shared += found->second;
-    unseen.erase(found);
+    const auto document = unseen.find(hash_of_document(train, d, ids));
+    if (document == unseen.end()) continue;
+    shared += document->second;
+    unseen.erase(document);
   }
   return shared;
 }

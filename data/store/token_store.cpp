@@ -183,10 +183,10 @@ TokenStore::TokenStore(const std::string& folder, const std::string& split) {
   const auto& counts = impl->manifest.counts;  // by id
   require<DataError>(counts.empty() || counts.size() == tokens, folder, "/manifest.json: counts ", counts.size(),
                      " tokens, and the tokenizer has ", tokens, "; prepare the text again");
-  const auto found = impl->manifest.splits.find(split);
-  require<DataError>(found != impl->manifest.splits.end() && !found->second.empty(), folder, ": has no split '", split,
-                     "'; prepare the text again with held-out documents");
-  for (const auto& facts : found->second) {
+  const auto shards = impl->manifest.splits.find(split);
+  require<DataError>(shards != impl->manifest.splits.end() && !shards->second.empty(), folder, ": has no split '",
+                     split, "'; prepare the text again with held-out documents");
+  for (const auto& facts : shards->second) {
     auto shard = std::make_shared<Shard>(folder, facts, tokens);
     shard->read_source_bytes(folder);
     impl->append(std::move(shard));

@@ -82,9 +82,9 @@ void TokenFinder::split(const NormalizedText& text, const Part& part, std::vecto
   for (size_t at = 0; at < view.size();) {
     size_t length = 0;
     int32_t which = -1;
-    trie_.each_prefix(view.substr(at), [&](size_t bytes, int32_t found) {
+    trie_.each_prefix(view.substr(at), [&](size_t bytes, int32_t token) {
       length = bytes;
-      which = found;
+      which = token;
     });
     if (which < 0) {
       ++at;

@@ -21,9 +21,9 @@ void join_pairs(const BpeMerges& merges, std::vector<BpeSymbol>& symbols) {
   const auto add = [&](int32_t left) {
     if (left < 0 || symbols[static_cast<size_t>(left)].after < 0) return false;
     const auto& first = symbols[static_cast<size_t>(left)];
-    const auto found = merges.find(bpe_pair(first.id, symbols[static_cast<size_t>(first.after)].id));
-    if (found == merges.end()) return false;
-    heap.push_back({found->second.rank, left, found->second.id});
+    const auto merge = merges.find(bpe_pair(first.id, symbols[static_cast<size_t>(first.after)].id));
+    if (merge == merges.end()) return false;
+    heap.push_back({merge->second.rank, left, merge->second.id});
     return true;
   };
   const auto offer = [&](int32_t left) {

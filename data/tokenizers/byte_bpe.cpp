@@ -91,13 +91,13 @@ struct ByteBpe final : TokenizerModel {
     std::vector<TokenSpan> tokens;
     const size_t added = prefix_space && !text.empty() && text[0] != ' ' ? 1 : 0;
     const std::string read = std::string(added, ' ') + std::string(text);
-    std::vector<int32_t> found;
+    std::vector<int32_t> merged;
     size_t at = 0;
     int64_t word = 0;
     each_pretoken(read, [&](std::string_view pretoken) {
-      found.clear();
-      encode_token(pretoken, found);
-      for (const auto id : found) {
+      merged.clear();
+      encode_token(pretoken, merged);
+      for (const auto id : merged) {
         const size_t begin = at;
         at += decoded(pieces[static_cast<size_t>(id)]).size();
         tokens.push_back({id, begin - std::min(begin, added), at - std::min(at, added), word});

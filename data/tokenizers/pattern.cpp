@@ -240,10 +240,10 @@ void Pattern::split(std::string_view text, std::vector<PatternSpan>& out) const 
     TimedSearches searches(c);
     bool matched_before = false;
     for (size_t at = 0; !text.empty() && at <= text.size();) {
-      const int found = search(c, text, at, region.of, searches);
-      if (found == ONIG_MISMATCH) break;
-      require<DataError>(found >= 0, "the tokenizer's expression '", c.source, "' gives up on a text of ", text.size(),
-                         " bytes (", message(found, nullptr), "); correct the pattern of tokenizer.json");
+      const int status = search(c, text, at, region.of, searches);
+      if (status == ONIG_MISMATCH) break;
+      require<DataError>(status >= 0, "the tokenizer's expression '", c.source, "' gives up on a text of ", text.size(),
+                         " bytes (", message(status, nullptr), "); correct the pattern of tokenizer.json");
       const auto first = static_cast<size_t>(region.of->beg[0]), after = static_cast<size_t>(region.of->end[0]);
       if (first == after && matched_before && after == last) {  // an empty match at the end of the previous one
         if (at >= text.size()) break;

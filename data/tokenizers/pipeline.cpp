@@ -85,17 +85,17 @@ struct Pipeline final : TokenizerModel {
 
   std::vector<TokenSpan> encode_with_offsets(std::string_view text) const override {
     auto whole = prepared(text, true, false);
-    std::vector<TokenSpan> tokens, found;
+    std::vector<TokenSpan> tokens, spans;
     int64_t word = -1;
     for (const auto& part : whole.parts) {
-      found.clear();
+      spans.clear();
       ++word;
       const auto view = whole.view(part);
       if (part.id >= 0)
-        found.push_back({part.id, 0, view.size()});
+        spans.push_back({part.id, 0, view.size()});
       else
-        model->encode(view, found);
-      for (const auto& piece : found) {
+        model->encode(view, spans);
+      for (const auto& piece : spans) {
         const auto origin = whole.origin(part, piece.begin, piece.end);
         word += !splits && piece.begin > 0 && begins_with_space(view.substr(piece.begin));
         tokens.push_back(
@@ -256,12 +256,12 @@ struct Pipeline final : TokenizerModel {
 
   void encode_text(std::string_view text, bool continues, std::vector<int32_t>& out) const {
     thread_local WordCache cache;
-    thread_local std::vector<TokenSpan> found;
+    thread_local std::vector<TokenSpan> spans;
     const auto whole = prepared(text, false, continues);
     const auto by_model = [&](std::string_view part, std::vector<int32_t>& ids) {
-      found.clear();
-      model->encode(part, found);
-      for (const auto& piece : found) ids.push_back(piece.id);
+      spans.clear();
+      model->encode(part, spans);
+      for (const auto& piece : spans) ids.push_back(piece.id);
       return true;
     };
     for (const auto& part : whole.parts) {

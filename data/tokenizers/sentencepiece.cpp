@@ -67,7 +67,7 @@ struct SentencePiece final : TokenizerModel {
 
   std::vector<TokenSpan> encode_with_offsets(std::string_view text) const override {
     std::vector<uint32_t> sources;
-    const auto found =
+    const auto encoded =
         library.EncodeAsImmutableProto(rules.any() ? prepared(rules, text, &sources) : std::string(text));
     const auto source = [&](size_t at) {
       return !rules.any() ? std::min(at, text.size()) : at < sources.size() ? sources[at] : text.size();
@@ -81,7 +81,7 @@ struct SentencePiece final : TokenizerModel {
     };
     std::vector<TokenSpan> tokens;
     int64_t word = 0;
-    for (const auto& piece : found.pieces()) {
+    for (const auto& piece : encoded.pieces()) {
       // The piece of an unknown token is its text.
       word += !tokens.empty() && std::string_view(piece.piece()).starts_with(space_mark);
       const TokenSpan one{static_cast<int32_t>(piece.id()), source(piece.begin()),
@@ -98,7 +98,7 @@ struct SentencePiece final : TokenizerModel {
         at = end;
       }
     }
-    if (!rules.any()) widen_over_expansions(text, found, tokens);
+    if (!rules.any()) widen_over_expansions(text, encoded, tokens);
     return tokens;
   }
 
@@ -152,12 +152,12 @@ struct SentencePiece final : TokenizerModel {
 
   /// The library gives what its table makes of one character (1, a slash and 2 of a half), and the bytes that stand for
   /// an unknown one, to the last piece of it: the others get the character, too.
-  void widen_over_expansions(std::string_view text, const sentencepiece::ImmutableSentencePieceText& found,
+  void widen_over_expansions(std::string_view text, const sentencepiece::ImmutableSentencePieceText& encoded,
                              std::vector<TokenSpan>& tokens) const {
     if (is_ascii(text)) return;
     std::string normal;
     std::vector<size_t> ends;
-    for (const auto& piece : found.pieces()) ends.push_back((normal += piece.piece()).size());
+    for (const auto& piece : encoded.pieces()) ends.push_back((normal += piece.piece()).size());
     for (size_t i = 0; i + 1 < tokens.size(); ++i) {
       size_t past = tokens[i].end;
       if (past >= text.size() || tokens[i + 1].begin != past) continue;
@@ -174,9 +174,9 @@ struct SentencePiece final : TokenizerModel {
 
   /// What the model's table makes of a character, without the mark of a word; empty for one that it keeps.
   std::string written_for(std::string_view character) const {
-    const auto found = library.EncodeAsImmutableProto(absl::string_view(character.data(), character.size()));
+    const auto encoded = library.EncodeAsImmutableProto(absl::string_view(character.data(), character.size()));
     std::string written;
-    for (const auto& piece : found.pieces())
+    for (const auto& piece : encoded.pieces())
       if (!library.IsByte(static_cast<int>(piece.id()))) written += piece.piece();
     if (written.starts_with(space_mark)) written.erase(0, space_mark.size());
     return written == character ? "" : written;
@@ -238,10 +238,10 @@ struct SentencePiece final : TokenizerModel {
   }
 
   void encode_by_library(std::string_view text, std::vector<int32_t>& out) const {
-    thread_local std::vector<int> found;
-    found.clear();
-    library.Encode(absl::string_view(text.data(), text.size()), &found).IgnoreError();
-    out.insert(out.end(), found.begin(), found.end());
+    thread_local std::vector<int> ids;
+    ids.clear();
+    library.Encode(absl::string_view(text.data(), text.size()), &ids).IgnoreError();
+    out.insert(out.end(), ids.begin(), ids.end());
   }
   std::vector<int32_t> encode_whole(std::string_view text) const {
     std::vector<int32_t> out;

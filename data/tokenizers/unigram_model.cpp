@@ -47,19 +47,19 @@ struct Unigram final : PartModel {
   void encode(std::string_view part, std::vector<TokenSpan>& out) const override {
     thread_local std::vector<Position> positions;
     find_best(part, positions);
-    thread_local std::vector<TokenSpan> found;  // from the end to the start, unknown characters fused
-    found.clear();
+    thread_local std::vector<TokenSpan> best;  // from the end to the start, unknown characters fused
+    best.clear();
     for (size_t end = part.size(); end > 0;) {
       const auto& position = positions[end];
       require<DataError>(position.id >= 0, "the tokenizer has no token for '",
                          part.substr(position.from, end - position.from), "' and its model has no unk_id");
-      if (position.id == unknown && !found.empty() && found.back().id == unknown)
-        found.back().begin = position.from;
+      if (position.id == unknown && !best.empty() && best.back().id == unknown)
+        best.back().begin = position.from;
       else
-        found.push_back({position.id, position.from, end});
+        best.push_back({position.id, position.from, end});
       end = position.from;
     }
-    for (auto piece = found.rbegin(); piece != found.rend(); ++piece) write(*piece, part, out);
+    for (auto piece = best.rbegin(); piece != best.rend(); ++piece) write(*piece, part, out);
   }
 
   void write(const TokenSpan& piece, std::string_view part, std::vector<TokenSpan>& out) const {

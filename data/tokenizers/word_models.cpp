@@ -16,18 +16,18 @@ struct WordPieces final : PartModel {
     if (characters > max_word_length) return add_unknown(part, out);
     const size_t kept = out.size();
     for (size_t begin = 0; begin < part.size();) {
-      int32_t found = -1;
+      int32_t piece = -1;
       size_t length = 0;
       const auto& trie = begin > 0 ? inside : first;
       trie.each_prefix(part.substr(begin), [&](size_t bytes, int32_t id) {
-        found = id;
+        piece = id;
         length = bytes;
       });
-      if (found < 0) {
+      if (piece < 0) {
         out.resize(kept);
         return add_unknown(part, out);
       }
-      out.push_back({found, begin, begin + length});
+      out.push_back({piece, begin, begin + length});
       begin += length;
     }
   }
@@ -44,11 +44,11 @@ struct WordPieces final : PartModel {
 
 struct WordLevel final : PartModel {
   void encode(std::string_view part, std::vector<TokenSpan>& out) const override {
-    auto found = vocabulary.find_in_text(std::string(part));
-    if (found < 0) found = unknown;
-    require<DataError>(found >= 0, "the tokenizer does not know the word '", part.substr(0, 60),
+    auto id = vocabulary.find_in_text(std::string(part));
+    if (id < 0) id = unknown;
+    require<DataError>(id >= 0, "the tokenizer does not know the word '", part.substr(0, 60),
                        "', and its vocabulary has no unknown token");
-    out.push_back({found, 0, part.size()});
+    out.push_back({id, 0, part.size()});
   }
 };
 

@@ -217,18 +217,18 @@ struct WordPiece final : TokenizerModel {
     for (size_t begin = 0; begin < word.size();) {
       const auto& table = begin == 0 ? starting : continuing;
       size_t length = std::min(word.size() - begin, longest);
-      auto found = table.end();
+      auto piece = table.end();
       for (; length > 0; --length) {
         if (begin + length < word.size() && (word[begin + length] & 0xC0) == 0x80) continue;  // not inside a character
-        found = table.find(word.substr(begin, length));
-        if (found != table.end()) break;
+        piece = table.find(word.substr(begin, length));
+        if (piece != table.end()) break;
       }
-      if (found == table.end() || characters > rules.max_word_length) {
+      if (piece == table.end() || characters > rules.max_word_length) {
         out.resize(kept);
         out.push_back(unknown);
         return;
       }
-      out.push_back(found->second);
+      out.push_back(piece->second);
       begin += length;
     }
   }

@@ -188,10 +188,10 @@ bool holds_files(const fs::path& folder) { return fs::is_directory(folder) && !f
 /// The first of these folders that has a suite.
 template <class Read>
 auto first_suite(const fs::path& part, std::initializer_list<const char*> folders, const Read& read) {
-  decltype(read(std::string())) found;
+  decltype(read(std::string())) suite;
   for (const auto* folder : folders)
-    if (!found && holds_files(part / folder)) found = read((part / folder).string());
-  return found;
+    if (!suite && holds_files(part / folder)) suite = read((part / folder).string());
+  return suite;
 }
 
 }  // namespace

@@ -152,8 +152,8 @@ std::vector<SuiteResult> results_of(const LoadedRun& run, const SuiteTarget& tar
   auto results = evaluate_babylm(run, data, backend, options, folders, skipped);
   end_progress();
   const SuiteTask ages{.evaluate = [&] {
-    if (auto found = acquisition_of(target.run, *data.acquisition, c, {{"main", weights}}))
-      results.push_back(std::move(*found));
+    if (auto result = acquisition_of(target.run, *data.acquisition, c, {{"main", weights}}))
+      results.push_back(std::move(*result));
   }};
   const std::span<const SuiteTask> of_run(&ages, with_ages && data.acquisition ? 1 : 0);
   evaluate_tasks(of_run, [&](size_t, const std::exception& e) {

@@ -34,9 +34,9 @@ Lines lines_of(const fs::path& file) {
 
 /// The predictions in a part of a task.
 const PythonJson::List& predictions_of(const std::string& name, const PythonJson& part) {
-  const auto* found = part.find("predictions");
-  require<DataError>(found && found->list(), "part '", name, "' has no list of `predictions`");
-  return *found->list();
+  const auto* predictions = part.find("predictions");
+  require<DataError>(predictions && predictions->list(), "part '", name, "' has no list of `predictions`");
+  return *predictions->list();
 }
 
 /// A member of a prediction or of an item.

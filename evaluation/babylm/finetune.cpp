@@ -179,10 +179,10 @@ class BabylmTuner {
     auto wanted = noted_request();
     const auto text = json_text(wanted) + "\n";
     if (!fs::exists(file) || !has_runs()) return write(file, text);
-    const auto found = parse_json(read_text(file));
+    const auto request = parse_json(read_text(file));
     for (const auto* key : {"weights", "items"})
-      if (found.is_object() && !found.contains(key)) wanted.erase(key);  // of a version that did not note them
-    require_same(found == wanted, file, "another run, of other weights or items, or of other settings");
+      if (request.is_object() && !request.contains(key)) wanted.erase(key);  // of a version that did not note them
+    require_same(request == wanted, file, "another run, of other weights or items, or of other settings");
   }
 
   /// Writes a file, or finds it there, with runs. Throws ConfigError for another one, which is of `what`.
@@ -283,9 +283,9 @@ std::string of_each_seed(const std::vector<BabylmScores>& seeds) {
 }
 
 nlohmann::json json_of_scores(const BabylmScores& scores) {
-  auto found = nlohmann::json::object();
-  for (const auto& [metric, value] : scores) found[metric] = value;
-  return found;
+  auto document = nlohmann::json::object();
+  for (const auto& [metric, value] : scores) document[metric] = value;
+  return document;
 }
 
 }  // namespace

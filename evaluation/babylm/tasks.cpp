@@ -27,9 +27,9 @@ struct Line {
     return *found;
   }
   std::string text(const char* key) const {
-    const auto* found = member(key).text();
-    require<DataError>(found != nullptr, where, ": '", key, "' is no text");
-    return *found;
+    const auto* value = member(key).text();
+    require<DataError>(value != nullptr, where, ": '", key, "' is no text");
+    return *value;
   }
 };
 

@@ -44,21 +44,21 @@ Residuals residuals_of(std::span<const double> x, std::span<const double> y) {
 
 /// The pairs whose second value is there.
 std::pair<std::vector<double>, std::vector<double>> present(std::span<const double> x, std::span<const double> y) {
-  std::pair<std::vector<double>, std::vector<double>> found;
+  std::pair<std::vector<double>, std::vector<double>> pairs;
   for (size_t i = 0; i < x.size(); ++i) {
     if (std::isnan(y[i])) continue;
-    found.first.push_back(x[i]);
-    found.second.push_back(y[i]);
+    pairs.first.push_back(x[i]);
+    pairs.second.push_back(y[i]);
   }
-  return found;
+  return pairs;
 }
 
 /// The columns of months that a table has.
 std::vector<int> months_of(const CsvTable& table) {
-  std::vector<int> found;
+  std::vector<int> months;
   for (int month = first_month; month <= last_month; ++month)
-    if (table.find(std::to_string(month))) found.push_back(month);
-  return found;
+    if (table.find(std::to_string(month))) months.push_back(month);
+  return months;
 }
 
 ChildAges ages_by_fractions(const CsvTable& table) {

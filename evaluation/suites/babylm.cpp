@@ -45,7 +45,7 @@ std::optional<BabylmBackend> backend_of(const ObjectiveConfig& objective, bool e
 std::optional<BabylmBackend> babylm_backend(const RunConfig& config) {
   const bool encoder_decoder = backbone_of(config.model).is_encoder_decoder();
   for (const auto& objective : config.objectives)
-    if (const auto found = backend_of(objective, encoder_decoder)) return found;
+    if (const auto backend = backend_of(objective, encoder_decoder)) return backend;
   return {};
 }
 

@@ -29,23 +29,23 @@ std::optional<size_t> CsvTable::find(std::string_view column) const {
 std::vector<std::string> CsvTable::text(std::string_view column) const {
   const auto index = find(column);
   require<DataError>(index.has_value(), file, ": has no column '", column, "'");
-  std::vector<std::string> found;
-  for (const auto& row : rows) found.push_back(row[*index]);
-  return found;
+  std::vector<std::string> cells;
+  for (const auto& row : rows) cells.push_back(row[*index]);
+  return cells;
 }
 
 std::vector<double> CsvTable::numbers(std::string_view column) const {
-  std::vector<double> found;
+  std::vector<double> values;
   for (const auto& field : text(column)) {
     double value = std::numeric_limits<double>::quiet_NaN();
     if (!is_missing(field)) {
       const auto [end, fault] = std::from_chars(field.data(), field.data() + field.size(), value);
-      require<DataError>(fault == std::errc() && end == field.data() + field.size(), file, ":", lines[found.size()],
+      require<DataError>(fault == std::errc() && end == field.data() + field.size(), file, ":", lines[values.size()],
                          ": column '", column, "' has '", field, "', which is no number");
     }
-    found.push_back(value);
+    values.push_back(value);
   }
-  return found;
+  return values;
 }
 
 CsvTable parse_csv(std::string_view text, const std::string& file) {

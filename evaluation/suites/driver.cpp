@@ -134,9 +134,9 @@ void SuiteOutput::finish(const RunSelection& selection, bool paradigms, std::spa
   if (selection.json) {
     json runs = json::array();
     for (const auto& one : all) runs.push_back(to_json(one));
-    json found{{"runs", runs}};
-    for (const auto& one : compared) found["comparisons"].push_back(to_json(one));
-    print_data(json_text(found) + "\n");
+    json document{{"runs", runs}};
+    for (const auto& one : compared) document["comparisons"].push_back(to_json(one));
+    print_data(json_text(document) + "\n");
     return;
   }
   constexpr size_t terminal = 80;
@@ -279,7 +279,7 @@ void check_texts(SuiteProgress& progress, const SuiteTarget& target, size_t job,
 /// Adds the results of one run to the last entry of `progress`.
 void evaluate_jobs(SuiteProgress& progress, PlannedTarget& planned, const LoadedRun& run) {
   const auto& plan = progress.plan;
-  auto& found = progress.results.back();
+  auto& checkpoint = progress.results.back();
   std::vector<SuiteTask> tasks;
   std::vector<size_t> jobs;  // of the tasks
   for (size_t j = 0; j < plan.jobs.size(); ++j) {
@@ -288,14 +288,14 @@ void evaluate_jobs(SuiteProgress& progress, PlannedTarget& planned, const Loaded
     tasks.push_back({.check = [&, j] { check_texts(progress, planned.target, j, run); },
                      .evaluate =
                          [&, j] {
-                           const auto before = found.skipped.size();
-                           for (auto& result : plan.jobs[j].evaluate(run, planned.target, found.skipped)) {
-                             progress.output.add(found, result);
+                           const auto before = checkpoint.skipped.size();
+                           for (auto& result : plan.jobs[j].evaluate(run, planned.target, checkpoint.skipped)) {
+                             progress.output.add(checkpoint, result);
                              result.items = {};  // they are written
                              if (!plan.is_of_two_runs()) result.shares.clear();
-                             found.results.push_back(std::move(result));
+                             checkpoint.results.push_back(std::move(result));
                            }
-                           progress.has_failed = progress.has_failed || found.skipped.size() > before;
+                           progress.has_failed = progress.has_failed || checkpoint.skipped.size() > before;
                          }});
   }
   evaluate_tasks(tasks, [&](size_t task, const std::exception& e) {
@@ -308,7 +308,7 @@ void evaluate_jobs(SuiteProgress& progress, PlannedTarget& planned, const Loaded
     progress.has_failed = true;
   });
   for (const auto& fault : planned.faults)
-    if (!fault.empty()) found.skipped.push_back(fault);
+    if (!fault.empty()) checkpoint.skipped.push_back(fault);
 }
 
 void evaluate_target(SuiteProgress& progress, PlannedTarget planned) {

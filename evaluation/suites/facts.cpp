@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 /// The templates of relations: the first of each.
 std::map<std::string, std::string> read_templates(const std::string& path) {
-  std::map<std::string, std::string> found;
+  std::map<std::string, std::string> templates;
   SuiteLines lines(path);
   while (const auto line = lines.next()) {
     const auto& relation = line->text(line->has("relation") ? "relation" : "predicate_id");
@@ -28,9 +28,9 @@ std::map<std::string, std::string> read_templates(const std::string& path) {
       require<DataError>(at != std::string::npos && pattern.find(blank, at + 1) == std::string::npos, line->where,
                          ": '", pattern, "' needs one ", blank);
     }
-    found.emplace(relation, pattern);
+    templates.emplace(relation, pattern);
   }
-  return found;
+  return templates;
 }
 
 bool has_keys(const SuiteFile& file, std::initializer_list<const char*> keys) {
@@ -129,7 +129,7 @@ class FactScorer {
 
   /// Adds the facts' predictions and credits to `result`.
   Found score(const FactRelation& relation, SuiteResult& result) const {
-    Found found;
+    Found sums;
     constexpr size_t facts_at_once = 256;
     for (size_t first = 0; first < relation.facts.size(); first += facts_at_once) {
       const auto last = std::min(relation.facts.size(), first + facts_at_once);
@@ -140,9 +140,9 @@ class FactScorer {
       *scored_ += static_cast<int64_t>(passages.size());
       for (size_t i = first; i < last; ++i)
         add(relation, relation.facts[i],
-            std::span(scores).subspan((i - first) * relation.objects.size(), relation.objects.size()), found, result);
+            std::span(scores).subspan((i - first) * relation.objects.size(), relation.objects.size()), sums, result);
     }
-    return found;
+    return sums;
   }
 
  private:
@@ -162,7 +162,7 @@ class FactScorer {
     return options;
   }
 
-  void add(const FactRelation& relation, const Fact& fact, std::span<const PassageScore> scores, Found& found,
+  void add(const FactRelation& relation, const Fact& fact, std::span<const PassageScore> scores, Found& sums,
            SuiteResult& result) const {
     std::vector<double> values;
     for (size_t i = 0; i < scores.size(); ++i) {
@@ -176,24 +176,24 @@ class FactScorer {
         std::lower_bound(relation.objects.begin(), relation.objects.end(), fact.object) - relation.objects.begin());
     const double rank = rank_of(values, right);
     const auto best = static_cast<size_t>(std::max_element(values.begin(), values.end()) - values.begin());
-    ++found.all;
+    ++sums.all;
     const auto equal = std::count(values.begin(), values.end(), values[best]);
-    found.ties += equal > 1;
+    sums.ties += equal > 1;
     const double credit = values[right] == values[best] ? 1 / static_cast<double>(equal) : 0;
-    found.restricted_p1 += credit;
+    sums.restricted_p1 += credit;
     if (!masked_)
       result.shares.front().items.push_back({.item = fact.name, .cluster = relation.name, .credit = credit});
-    found.restricted_mrr += 1 / rank;
+    sums.restricted_mrr += 1 / rank;
     nlohmann::json item{{"item", fact.name},      {"relation", relation.name},
                         {"left", fact.left},      {"right", fact.right},
                         {"object", fact.object},  {"restricted_rank", rank},
                         {"score", values[right]}, {"restricted_answer", relation.objects[best]}};
     if (masked_ && scores[right].tokens.size() == 1) {
       const auto among_all = scores[right].tokens.front().rank;
-      ++found.single;
-      found.p1 += among_all == 1;
-      found.p10 += among_all <= 10;
-      found.mrr += 1 / static_cast<double>(among_all);
+      ++sums.single;
+      sums.p1 += among_all == 1;
+      sums.p10 += among_all <= 10;
+      sums.mrr += 1 / static_cast<double>(among_all);
       item["rank"] = among_all;
       result.shares.front().items.push_back(
           {.item = fact.name, .cluster = relation.name, .credit = among_all == 1 ? 1.0 : 0.0});
@@ -230,14 +230,14 @@ void add_scores(const Metric& metric, const std::vector<std::pair<std::string, F
                 std::vector<Score>& whole, std::vector<Score>& single) {
   std::vector<double> means, ones;
   int64_t count = 0, ties = 0;
-  for (const auto& [name, found] : relations) {
-    const auto facts = found.*metric.count;
+  for (const auto& [name, sums] : relations) {
+    const auto facts = sums.*metric.count;
     if (facts == 0) continue;
-    means.push_back(found.*metric.sum / static_cast<double>(facts));
+    means.push_back(sums.*metric.sum / static_cast<double>(facts));
     ones.push_back(1);
     count += facts;
-    ties += found.ties;
-    auto& score = single.emplace_back(score_of(metric, {.value = means.back()}, facts, found.ties));
+    ties += sums.ties;
+    auto& score = single.emplace_back(score_of(metric, {.value = means.back()}, facts, sums.ties));
     score.level = SuiteLevel::paradigm;
     score.group = name;
   }

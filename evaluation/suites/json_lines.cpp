@@ -55,12 +55,12 @@ int64_t SuiteLine::integer(const char* key) const {
 std::vector<std::string> SuiteLine::texts(const char* key) const {
   const auto& value = at(key);
   require<DataError>(value.is_array(), where, ": `", key, "` is ", described(value), "; it must be a list of texts");
-  std::vector<std::string> found;
+  std::vector<std::string> list;
   for (const auto& one : value) {
     require<DataError>(one.is_string(), where, ": `", key, "` holds ", described(one), "; it must be a list of texts");
-    found.push_back(one.get<std::string>());
+    list.push_back(one.get<std::string>());
   }
-  return found;
+  return list;
 }
 
 std::optional<SuiteLine> SuiteLines::next() {

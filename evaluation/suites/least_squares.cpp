@@ -130,10 +130,10 @@ std::optional<Vector> bounded_least_squares(const Residuals& residuals, size_t c
                                             const Vector& upper, int max_evaluations) {
   int evaluations = 0;
   const auto at = [&](const Vector& x) {
-    VectorXd found(static_cast<Eigen::Index>(count));
-    residuals(x, {found.data(), count});
+    VectorXd values(static_cast<Eigen::Index>(count));
+    residuals(x, {values.data(), count});
     ++evaluations;
-    return found;
+    return values;
   };
   auto x = std::move(start);
   auto r = at(x);

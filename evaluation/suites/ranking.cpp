@@ -58,11 +58,11 @@ class Reader {
     bool is_empty = true;
     while (const auto line = lines.next()) {
       is_empty = false;
-      const auto* found = form_.is_declared() ? &form_ : form_of(*line);
-      require<DataError>(found != nullptr, line->where, ": has no `", form_.signature, "`; the suite is one of ",
+      const auto* form = form_.is_declared() ? &form_ : form_of(*line);
+      require<DataError>(form != nullptr, line->where, ": has no `", form_.signature, "`; the suite is one of ",
                          form_.name, ", whose lines have the keys ", form_.keys);
-      require<DataError>(found == &form_, line->where, ": is of the form ", found->name,
-                         ", the lines before it are of ", form_.name, "; make it a suite of its own");
+      require<DataError>(form == &form_, line->where, ": is of the form ", form->name, ", the lines before it are of ",
+                         form_.name, "; make it a suite of its own");
       const auto before = suite_.items.size();
       form_.read(*line, source, suite_.items);
       if (!whole_.empty() && !line->has("paradigm")) join(suite_.items.back(), source.name);
@@ -127,9 +127,9 @@ class UnknownText {
       bool has_unknown = false;
       for (const auto& candidate : item.candidates) {
         const auto& tokens = scores[at++].tokens;
-        const auto found = std::find_if(tokens.begin(), tokens.end(), is_unknown);
-        if (unknown < 0 || found == tokens.end()) continue;
-        if (example_.empty()) example_ = candidate.text().substr(found->begin, found->end - found->begin);
+        const auto token = std::find_if(tokens.begin(), tokens.end(), is_unknown);
+        if (unknown < 0 || token == tokens.end()) continue;
+        if (example_.empty()) example_ = candidate.text().substr(token->begin, token->end - token->begin);
         has_unknown = true;
       }
       count_ += has_unknown;
@@ -254,9 +254,9 @@ SuiteResult run_suite(const LoadedRun& run, const RankingSuite& suite, const Sui
     const auto part = left.first(std::min(left.size(), items_at_once));
     left = left.subspan(part.size());
     const auto scores = with_names(part, [&](const auto& passages) { return scorer.score(passages); });
-    auto found = rank_items(part, scores, options.normalisation);
-    if (has_official) add_official_sums(part, scores, found);
-    std::ranges::move(found, std::back_inserter(ranked));
+    auto of_part = rank_items(part, scores, options.normalisation);
+    if (has_official) add_official_sums(part, scores, of_part);
+    std::ranges::move(of_part, std::back_inserter(ranked));
     unknown.add(part, scores);
     before += static_cast<int64_t>(scores.size());
   }

@@ -97,9 +97,9 @@ Score score_of(SuiteLevel level, const std::string& group, const std::string& me
     score.ties += tally.ties;
     differs = differs || tally.differs;
   }
-  const auto found = clustered_mean(right, counts);
-  score.value = found.value;
-  score.interval = fraction_interval(found, score.count);
+  const auto estimate = clustered_mean(right, counts);
+  score.value = estimate.value;
+  score.interval = fraction_interval(estimate, score.count);
   if (differs) score.official = clustered_mean(official, counts).value;
   return score;
 }

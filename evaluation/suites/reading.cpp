@@ -20,10 +20,10 @@ constexpr size_t masks = 3;
 /// `f` of each word of the suite and of each previous word, equal ones once.
 template <class F>
 ReadingSurprisals surprisals_by(const ReadingTimes& times, const F& f) {
-  std::map<WordInContext, size_t> found;
+  std::map<WordInContext, size_t> index_of;
   std::vector<WordInContext> distinct;
   const auto index = [&](const WordInContext& word) {
-    const auto [at, is_new] = found.emplace(word, distinct.size());
+    const auto [at, is_new] = index_of.emplace(word, distinct.size());
     if (is_new) distinct.push_back(word);
     return at->second;
   };
@@ -50,9 +50,9 @@ struct WordRows {
   }
   std::vector<double> sums(const LoadedRun& run, size_t count, bool bidirectional) const {
     const auto logs = log_probabilities(run, rows, bidirectional);
-    std::vector<double> found(count, 0);
-    for (size_t r = 0; r < rows.size(); ++r) found[words[r]] += logs[r][0];
-    return found;
+    std::vector<double> sums(count, 0);
+    for (size_t r = 0; r < rows.size(); ++r) sums[words[r]] += logs[r][0];
+    return sums;
   }
 };
 

@@ -35,9 +35,9 @@ std::vector<size_t> complete_rows(const Regression& r) {
 }
 
 Column taken(const Column& column, const std::vector<size_t>& rows) {
-  Column found;
-  for (const auto row : rows) found.push_back(column[row]);
-  return found;
+  Column values;
+  for (const auto row : rows) values.push_back(column[row]);
+  return values;
 }
 
 /// R2 of a regression, and what each word moves the logarithm of 1 - R2 by; 0 for words that are left out.

@@ -16,13 +16,13 @@ std::vector<double> ranks(std::span<const double> values) {
   std::sort(order.begin(), order.end(), [&](size_t i, size_t k) {
     return values[i] < values[k] || (std::isnan(values[k]) && !std::isnan(values[i]));  // else NaN would have no order
   });
-  std::vector<double> found(values.size());
+  std::vector<double> ranks(values.size());
   for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
     end = begin + 1;  // NaN is not equal to itself
     while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
-    for (size_t i = begin; i < end; ++i) found[order[i]] = (static_cast<double>(begin + end) + 1) / 2;
+    for (size_t i = begin; i < end; ++i) ranks[order[i]] = (static_cast<double>(begin + end) + 1) / 2;
   }
-  return found;
+  return ranks;
 }
 
 std::optional<double> spearman(std::span<const double> a, std::span<const double> b) {

@@ -290,11 +290,11 @@ std::vector<std::string> notes_of(std::span<const CheckpointResults> answers) {
 }
 
 json to_json(const Score& score) {
-  auto found = score_json(score);
-  found.update({{"level", name_of(score.level)}, {"metric", score.metric}});
-  if (!score.group.empty()) found["group"] = score.group;
-  if (score.official) found["official"] = *score.official;
-  return found;
+  auto document = score_json(score);
+  document.update({{"level", name_of(score.level)}, {"metric", score.metric}});
+  if (!score.group.empty()) document["group"] = score.group;
+  if (score.official) document["official"] = *score.official;
+  return document;
 }
 
 json to_json(const CheckpointResults& answers) {
@@ -305,13 +305,13 @@ json to_json(const CheckpointResults& answers) {
     suites.push_back(
         {{"suite", result.suite}, {"scored_by", result.scored_by}, {"figures", scores}, {"notes", result.notes}});
   }
-  json found{{"run", answers.run},
-             {"checkpoint", answers.checkpoint},
-             {"step", answers.step},
-             {"suites", suites},
-             {"unanswered", answers.skipped}};
-  add_progress(found, answers);
-  return found;
+  json document{{"run", answers.run},
+                {"checkpoint", answers.checkpoint},
+                {"step", answers.step},
+                {"suites", suites},
+                {"unanswered", answers.skipped}};
+  add_progress(document, answers);
+  return document;
 }
 
 std::string results_lines(std::span<const CheckpointResults> answers) {
@@ -477,23 +477,23 @@ Table table_of(std::span<const SuiteComparison> compared, const std::string& fir
 }
 
 json to_json(const SuiteComparison& compared) {
-  json found{{"suite", compared.suite},
-             {"metric", compared.metric},
-             {"first", value_json(compared.first)},
-             {"second", value_json(compared.second)},
-             {"difference", compared.difference},
-             {"low", nullptr},
-             {"high", nullptr},
-             {"items", compared.items},
-             {"only_first", compared.only_first},
-             {"only_second", compared.only_second},
-             {"mcnemar", compared.mcnemar},
-             {"mcnemar_holm", compared.holm}};
+  json document{{"suite", compared.suite},
+                {"metric", compared.metric},
+                {"first", value_json(compared.first)},
+                {"second", value_json(compared.second)},
+                {"difference", compared.difference},
+                {"low", nullptr},
+                {"high", nullptr},
+                {"items", compared.items},
+                {"only_first", compared.only_first},
+                {"only_second", compared.only_second},
+                {"mcnemar", compared.mcnemar},
+                {"mcnemar_holm", compared.holm}};
   if (compared.interval) {
-    found["low"] = compared.interval->low;
-    found["high"] = compared.interval->high;
+    document["low"] = compared.interval->low;
+    document["high"] = compared.interval->high;
   }
-  return found;
+  return document;
 }
 
 }  // namespace cloze

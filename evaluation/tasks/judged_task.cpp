@@ -126,13 +126,13 @@ void choose_setting(JudgedTask& task, const std::vector<TaskItem>& items, const 
   auto answering = task.setting;
   answering.may_have_no_answer = false;
   std::vector<TaskPrediction> answered;
-  for (auto& found : predictions) {
-    decide_answer(found, answering);
-    answered.push_back(found.prediction);
+  for (auto& prediction : predictions) {
+    decide_answer(prediction, answering);
+    answered.push_back(prediction.prediction);
   }
   const auto measure = metric.ends_with("f1") ? AnswerMeasure::f1 : AnswerMeasure::exact;
   task.setting.no_answer_threshold = best_answer_threshold(items, answered, measure);
-  for (auto& found : predictions) decide_answer(found, task.setting);
+  for (auto& prediction : predictions) decide_answer(prediction, task.setting);
 }
 
 namespace {

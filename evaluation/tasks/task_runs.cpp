@@ -206,10 +206,10 @@ void evaluate_tasks(const RunSelection& c) {
     const auto& scores = judged.emplace_back(judge_run(one, c.checkpoint)).scores;
     const auto& name = task.config.task;
     if (c.json) {
-      auto found = to_json(name, scores);
-      found["run"] = path;
-      found["notes"] = task.notes;
-      print_data(json_text(found) + "\n");
+      auto document = to_json(name, scores);
+      document["run"] = path;
+      document["notes"] = task.notes;
+      print_data(json_text(document) + "\n");
       continue;
     }
     print_text(concat(path, ", test part of ", name, "\n\n", tables_text(name, scores), "\n"));

@@ -89,21 +89,21 @@ class BeamSearch {
   /// Merges candidates that end with the finished beams. An end counts only among the first k candidates; the others
   /// are there so that k beams can continue. Ties go to the finished beam.
   void collect_finished(Beams& beams, int64_t first) {
-    const auto& found = candidates_.list();
+    const auto& candidates = candidates_.list();
     const auto norm = static_cast<float>(std::pow(static_cast<double>(generated_), c_.length_penalty));
     const auto merged_score = [&](size_t i) {
       if (i < num_beams_) return std::pair{beams.best[i].score, beams.best[i].finished};
       i -= num_beams_;
       const bool counts = ends(i) && i < num_beams_;
-      return std::pair{found[i].score / norm + (counts ? 0.0F : no_score), counts};
+      return std::pair{candidates[i].score / norm + (counts ? 0.0F : no_score), counts};
     };
     std::vector<Hypothesis> next;
-    for (const auto i : best_first(merged_score, num_beams_ + found.size(), k_)) {
+    for (const auto i : best_first(merged_score, num_beams_ + candidates.size(), k_)) {
       const auto [score, counts] = merged_score(i);
       if (i < num_beams_) {
         next.push_back(std::move(beams.best[i]));
       } else {
-        const auto& candidate = found[i - num_beams_];
+        const auto& candidate = candidates[i - num_beams_];
         next.push_back({score, counts, extended(history_, first + candidate.beam, candidate.token)});
       }
     }
@@ -112,11 +112,11 @@ class BeamSearch {
 
   /// The best candidates that do not end run on.
   void continue_running(Beams& beams, int64_t first) {
-    const auto& found = candidates_.list();
-    const auto score = [&](size_t i) { return found[i].score + (ends(i) ? no_score : 0.0F); };
-    const auto running = best_first(score, found.size(), k_);
+    const auto& candidates = candidates_.list();
+    const auto score = [&](size_t i) { return candidates[i].score + (ends(i) ? no_score : 0.0F); };
+    const auto running = best_first(score, candidates.size(), k_);
     for (size_t j = 0; j < num_beams_; ++j) {
-      const auto& candidate = found[running[j]];
+      const auto& candidate = candidates[running[j]];
       beams.scores[j] = score(running[j]);
       feed_.set(first + static_cast<int64_t>(j), candidate.token, first + candidate.beam);
     }

@@ -86,18 +86,18 @@ class DiverseBeamSearch {
       candidates_.offer(rules_.log_probs(logits + (first + j) * vocab_, history_.row(first + j), history_.length,
                                          feed_.tokens.data() + prompt_first, first - prompt_first),
                         vocab_, scores_[static_cast<size_t>(first + j)], j);
-    const auto& found = candidates_.list();
+    const auto& candidates = candidates_.list();
     int64_t running = 0;
-    for (size_t i = 0; i < found.size() && running < size_; ++i) {
-      const int64_t row = first + found[i].beam;
-      if (found[i].token == c_.eos_token_id) {
-        if (i < static_cast<size_t>(size_)) add(group, row, double{found[i].score}, generated_);
+    for (size_t i = 0; i < candidates.size() && running < size_; ++i) {
+      const int64_t row = first + candidates[i].beam;
+      if (candidates[i].token == c_.eos_token_id) {
+        if (i < static_cast<size_t>(size_)) add(group, row, double{candidates[i].score}, generated_);
         continue;
       }
-      scores_[static_cast<size_t>(first + running)] = found[i].score;
-      feed_.set(first + running++, found[i].token, row);
+      scores_[static_cast<size_t>(first + running)] = candidates[i].score;
+      feed_.set(first + running++, candidates[i].token, row);
     }
-    group.done = group.finished(double{found[0].score}, generated_, c_, static_cast<size_t>(size_));
+    group.done = group.finished(double{candidates[0].score}, generated_, c_, static_cast<size_t>(size_));
   }
 
   void add(Group& group, int64_t row, double score, int64_t length) {

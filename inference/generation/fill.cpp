@@ -257,17 +257,18 @@ std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, con
       ": its tokenizer has no [MASK] or <mask>, which replaces a blank; fill with a model that has one");
   const auto blanked = blanked_text(run, segments, spans);
   check_length(blanked.prompt.source.size(), model.max_input_length());
-  std::vector<std::pair<std::string, double>> found;
+  std::vector<std::pair<std::string, double>> filled_texts;
   const auto texts = generate_ids(*run.network, {blanked.prompt}, search_of_blanks(run, blanked, top, spans));
   for (const auto& one : texts[0]) {
     const auto text_ids = spans ? with_spans(one.ids, blanked.segments, sentinels, model.eos_token_id) : one.ids;
     // Hypotheses that differ only after the last mask give the same text: the best one is kept.
     auto filled = run.tokenizer.decode(text_ids);
-    if (std::none_of(found.begin(), found.end(), [&](const auto& other) { return other.first == filled; }))
-      found.emplace_back(std::move(filled), one.score);
-    if (static_cast<int64_t>(found.size()) == top) break;
+    if (std::none_of(filled_texts.begin(), filled_texts.end(),
+                     [&](const auto& other) { return other.first == filled; }))
+      filled_texts.emplace_back(std::move(filled), one.score);
+    if (static_cast<int64_t>(filled_texts.size()) == top) break;
   }
-  return found;
+  return filled_texts;
 }
 
 std::string filled_text(const Tokenizer& tokenizer, const std::string& text, const std::vector<MaskPrediction>& choice,

@@ -348,11 +348,11 @@ void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take, bool 
     if (interrupted) throw Interrupted("stopped while texts were scored");
     const at::AutoGradMode no_graph(false);
     const auto answer = [&](const Batch& batch, const Tensor& states) {
-      const auto found = answers(batch, states, ranks);
+      const auto answered = answers(batch, states, ranks);
       const std::lock_guard lock(taking);
       size_t m = 0;
       for (const auto* row : batch.rows)
-        for (const auto& prediction : row->predictions) take(prediction, found[m++]);
+        for (const auto& prediction : row->predictions) take(prediction, answered[m++]);
     };
     const auto& of_part = batches[static_cast<size_t>(part)];
     if (of_part[0].context > 0) {

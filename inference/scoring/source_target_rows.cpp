@@ -53,12 +53,12 @@ class SourceTargetScoring final : public RowsOfPassages {
       return windows_of(passage, room(stride), stride, form_);
     const size_t longest = room(stride);
     const bool fits = passage.begin <= longest && passage.end - passage.begin <= longest;
-    std::vector<Window> found;
+    std::vector<Window> list;
     for (size_t at = passage.begin, end = 0; at < passage.end && (fits || stride > 0) && longest > 0; at = end) {
-      end = std::min(passage.end, at + (found.empty() ? longest : stride));
-      found.push_back({at - std::min(at, longest), end, at});
+      end = std::min(passage.end, at + (list.empty() ? longest : stride));
+      list.push_back({at - std::min(at, longest), end, at});
     }
-    return found;
+    return list;
   }
 
   std::string description() const override;

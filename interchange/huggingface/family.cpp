@@ -65,10 +65,10 @@ bool Family::has_architecture(Architecture architecture) const {
 }
 
 std::vector<const Class*> Family::classes_of(Architecture architecture) const {
-  std::vector<const Class*> found;
+  std::vector<const Class*> list;
   for (const auto& one : classes)
-    if (one.architecture.value_or(architecture) == architecture) found.push_back(&one);
-  return found;
+    if (one.architecture.value_or(architecture) == architecture) list.push_back(&one);
+  return list;
 }
 
 const std::vector<Family>& families() {

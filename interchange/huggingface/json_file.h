@@ -26,18 +26,18 @@ inline nlohmann::json read_json(const std::string& path) {
 /// type, and for an integer beyond any model size.
 template <class T>
 void take(const nlohmann::json& from, const char* key, T& field, const std::string& path) {
-  const auto found = from.find(key);
-  if (found == from.end() || found->is_null()) return;
-  const bool fraction = found->is_number_float() && std::nearbyint(found->get<double>()) != found->get<double>();
+  const auto value = from.find(key);
+  if (value == from.end() || value->is_null()) return;
+  const bool fraction = value->is_number_float() && std::nearbyint(value->get<double>()) != value->get<double>();
   if constexpr (std::is_same_v<T, int64_t>) {
-    require<ConfigError>(!fraction, path, ": '", key, "' is ", json_text(*found), ", which is not an integer");
-    require<ConfigError>(!found->is_number() || std::abs(found->get<double>()) <= limits::tokens, path, ": '", key,
-                         "' is ", json_text(*found), ", which is beyond any model; the file is damaged");
+    require<ConfigError>(!fraction, path, ": '", key, "' is ", json_text(*value), ", which is not an integer");
+    require<ConfigError>(!value->is_number() || std::abs(value->get<double>()) <= limits::tokens, path, ": '", key,
+                         "' is ", json_text(*value), ", which is beyond any model; the file is damaged");
   }
   try {
-    field = found->get<T>();
+    field = value->get<T>();
   } catch (const nlohmann::json::exception&) {
-    fail<ConfigError>(path, ": '", key, "' is ", json_text(*found), ", which has the wrong type");
+    fail<ConfigError>(path, ": '", key, "' is ", json_text(*value), ", which has the wrong type");
   }
 }
 

@@ -5,9 +5,9 @@
 namespace cloze::huggingface {
 
 std::string named_class(const json& config) {
-  const auto found = config.find("architectures");
-  const bool named = found != config.end() && found->is_array() && !found->empty() && (*found)[0].is_string();
-  return named ? (*found)[0].get<std::string>() : "";
+  const auto classes = config.find("architectures");
+  const bool named = classes != config.end() && classes->is_array() && !classes->empty() && (*classes)[0].is_string();
+  return named ? (*classes)[0].get<std::string>() : "";
 }
 
 Key<TransformerConfig> only(const char* name, json value) {

@@ -94,9 +94,9 @@ template <class Model, class Owner>
   requires std::derived_from<Model, Owner>
 Table::Table(const Model& defaults, const Keys<Owner>& keys_of_model) : model(defaults) {
   const auto own = [](auto& any) -> auto& {
-    auto* found = as<Model>(any);
-    require(found != nullptr, kind_of(any), " is not read and written by the keys of ", Model::kind);
-    return *found;
+    auto* typed = as<Model>(any);
+    require(typed != nullptr, kind_of(any), " is not read and written by the keys of ", Model::kind);
+    return *typed;
   };
   for (const auto& key : keys_of_model)
     keys.push_back(

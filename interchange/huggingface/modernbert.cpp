@@ -114,16 +114,16 @@ Key<TransformerConfig> rope_parameters() {
                 check_rope_parameters(in);
                 for (const auto& [type, theta] : {std::pair{"full_attention", &AlternatingAttention::global_rope_theta},
                                                   {"sliding_attention", &AlternatingAttention::local_rope_theta}}) {
-                  const auto found = in.value.find(type);
-                  if (found == in.value.end() || found->is_null()) continue;
+                  const auto of_type = in.value.find(type);
+                  if (of_type == in.value.end() || of_type->is_null()) continue;
                   std::string kind = "default";
                   double rotated = 1;
-                  take(*found, "rope_type", kind, in.path);
-                  take(*found, "partial_rotary_factor", rotated, in.path);
+                  take(*of_type, "rope_type", kind, in.path);
+                  take(*of_type, "partial_rotary_factor", rotated, in.path);
                   require<ConfigError>(kind == "default" && rotated == 1, in.path, ": rope_parameters of ", type,
-                                       " is ", json_text(*found),
+                                       " is ", json_text(*of_type),
                                        "; only rope_type 'default' of whole heads can be imported");
-                  take(*found, "rope_theta", alternating(c).*theta, in.path);
+                  take(*of_type, "rope_theta", alternating(c).*theta, in.path);
                 }
               },
           .write =

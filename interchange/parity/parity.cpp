@@ -107,19 +107,19 @@ void compare_gradients(const SafeTensors& expected, const Network& network, cons
     const auto wanted = expected.get(name);
     const double own_max = largest_of(wanted), unit = std::max(1.0, largest);
     const double scale = own_max < 1e-6 * unit ? 1e-2 * unit : std::max(own_max, 1e-3 * largest);
-    const auto found = gradients.find(parameter);
-    if (found == gradients.end()) {
+    const auto gradient = gradients.find(parameter);
+    if (gradient == gradients.end()) {
       if (own_max == 0)
         out.add(name, 0, gradient_tolerance, "unused in transformers, absent in Cloze");
       else
         out.missing(name, "no such parameter in Cloze");
       continue;
     }
-    if (found->second.sizes() != wanted.sizes()) {
-      out.other_shape(name, found->second.sizes(), wanted.sizes());
+    if (gradient->second.sizes() != wanted.sizes()) {
+      out.other_shape(name, gradient->second.sizes(), wanted.sizes());
       continue;
     }
-    out.add(name, output_error(found->second, wanted, {}, 0) / std::max(scale, 1e-30), gradient_tolerance,
+    out.add(name, output_error(gradient->second, wanted, {}, 0) / std::max(scale, 1e-30), gradient_tolerance,
             own_max < scale ? "zero up to rounding" : "");
   }
 }
@@ -254,12 +254,12 @@ void compare_outputs(const SafeTensors& expected, const TensorMap& computed, con
     if (name == "loss" || name.starts_with("grad.")) continue;
     auto wanted = expected.get(name);
     const auto kind = classify(name, batch, encoder_decoder);
-    const auto found = computed.find(name);
-    if (found == computed.end()) {
+    const auto tensor = computed.find(name);
+    if (tensor == computed.end()) {
       out.missing(name, "the model has no such output");
       continue;
     }
-    auto shape = found->second.sizes().vec();
+    auto shape = tensor->second.sizes().vec();
     const bool has_every_position = kind.of_query && shape.size() == 4;  // in transformers
     if (has_every_position) shape[2] = batch.input_ids.size(1);
     if (wanted.sizes() != at::IntArrayRef(shape)) {
@@ -269,7 +269,7 @@ void compare_outputs(const SafeTensors& expected, const TensorMap& computed, con
     if (has_every_position) wanted = at_targets(wanted, batch);
     if (kind.mask.defined() && batch.context_begin.defined() && wanted.dim() == 2)  // the rest is about -1e6
       wanted = wanted.masked_fill(kind.mask.logical_not(), 0.0);
-    out.add(name, output_error(found->second, wanted, kind.mask, kind.axis), tolerance_of(name, wanted));
+    out.add(name, output_error(tensor->second, wanted, kind.mask, kind.axis), tolerance_of(name, wanted));
   }
 }
 

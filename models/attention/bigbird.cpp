@@ -50,10 +50,10 @@ struct BigBirdAttentionLayer final : Attention {
       const auto rank = at::ones_like(ranked).cumsum(-1).masked_fill(legal.logical_not(), 1 << 30);
       const auto first = std::get<0>(
           at::topk(rank, std::min(kind.num_random_blocks, order.size(2)), -1, /*largest=*/false));  // [H, n, r]
-      const auto found = first.lt(1 << 30);
+      const auto exists = first.lt(1 << 30);
       key_blocks = at::cat(
-          {key_blocks, at::gather(ranked, -1, (first - 1).masked_fill(found.logical_not(), 0)).minimum(last)}, -1);
-      valid = at::cat({valid, found}, -1);
+          {key_blocks, at::gather(ranked, -1, (first - 1).masked_fill(exists.logical_not(), 0)).minimum(last)}, -1);
+      valid = at::cat({valid, exists}, -1);
     }
     return {key_blocks, valid};
   }

@@ -49,11 +49,11 @@ template const PrefixAttention* as<PrefixAttention>(const ModelConfig&);
 template const EmbeddingProjection* as<EmbeddingProjection>(const ModelConfig&);
 
 const TransformerConfig& transformer_of(const ModelConfig& model) {
-  const auto* found = as<TransformerConfig>(model);
-  require<ConfigError>(found != nullptr, "a model of kind ", kind_of(model),
+  const auto* transformer = as<TransformerConfig>(model);
+  require<ConfigError>(transformer != nullptr, "a model of kind ", kind_of(model),
                        " is no Transformer, and has no class at Hugging Face and no form in TorchScript; it is used by "
                        "Cloze alone");
-  return *found;
+  return *transformer;
 }
 TransformerConfig& transformer_of(ModelConfig& model) {
   return const_cast<TransformerConfig&>(transformer_of(std::as_const(model)));

@@ -69,10 +69,10 @@ Spans poisson_spans(int64_t budget, double lambda, Stream& stream, std::vector<i
   }
   Spans spans;
   for (int64_t left = budget; left > 0;) {
-    const auto found =
+    const auto length =
         std::upper_bound(cumulative.begin(), cumulative.end(), stream.uniform() * sum) - cumulative.begin();
-    const int64_t words = std::min<int64_t>({found, static_cast<int64_t>(cumulative.size()) - 1, left});
-    if (drawn) drawn->push_back(found);
+    const int64_t words = std::min<int64_t>({length, static_cast<int64_t>(cumulative.size()) - 1, left});
+    if (drawn) drawn->push_back(length);
     left -= words;
     if (words == 0)
       ++spans.empty;

@@ -86,13 +86,13 @@ void choose_principal(std::span<const std::vector<int64_t>> sentences, int64_t w
     return sum;
   };
   std::vector<std::pair<int64_t, size_t>> scores;
-  for (int64_t found = 0; found < wanted;) {
+  for (int64_t taken = 0; taken < wanted;) {
     scores.clear();
     for (size_t s = 0; s < sentences.size(); ++s)
       if (!gap[s] && !sentences[s].empty()) scores.emplace_back(gain(s), s);
     const int64_t take = scoring.one_by_one ? 1 : wanted;
     std::partial_sort(scores.begin(), scores.begin() + take, scores.end(), std::greater<>());
-    for (int64_t k = 0; k < take; ++k, ++found) {
+    for (int64_t k = 0; k < take; ++k, ++taken) {
       const size_t s = scores[static_cast<size_t>(k)].second;
       gap[s] = 1;
       for (size_t g = counts.first[s]; g < counts.first[s + 1]; ++g) {

@@ -30,27 +30,27 @@ class HybridRows final : public RowMaker {
     }
     auto batch = source_target_batch(in_.model, in_.vocabulary.special.filler(), rows);
     batch.prefix = at::zeros({count}, at::kLong);
-    Labels found;
+    Labels predicted;
     Masker masker(config_, in_.vocabulary);
     for (size_t r = 0; r < rows.size(); ++r) {
       const auto& text = rows[r].target;
       const int64_t begin = static_cast<int64_t>(r) * batch.input_ids.size(1);
-      const size_t first_label = found.labels.size();
+      const size_t first_label = predicted.labels.size();
       if (is_causal_row(config_.causal_share, sequences[r])) {
-        add_next_tokens(text, begin, found);
+        add_next_tokens(text, begin, predicted);
       } else {
         masker.set_rate(masking_rate(config_, in_.step, sequences[r], sampler_.size()));
         const Stream stream(in_.mask_key, examples[r].epoch, examples[r].item);
-        const auto read = masked_input(masker, text, begin, stream, found, draws ? &(*draws)[r].lengths : nullptr);
+        const auto read = masked_input(masker, text, begin, stream, predicted, draws ? &(*draws)[r].lengths : nullptr);
         std::copy(read.begin(), read.end(), batch.input_ids.data_ptr<int64_t>() + begin);
         batch.prefix.data_ptr<int64_t>()[r] = static_cast<int64_t>(read.size());
       }
-      for (size_t k = first_label; draws && k < found.labels.size(); ++k)
+      for (size_t k = first_label; draws && k < predicted.labels.size(); ++k)
         (*draws)[r].label_offsets.push_back(
-            rows[r].target_offsets[static_cast<size_t>(found.positions[k] - begin + 1)]);
+            rows[r].target_offsets[static_cast<size_t>(predicted.positions[k] - begin + 1)]);
     }
-    batch.positions = to_tensor(found.positions);
-    batch.labels = to_tensor(found.labels);
+    batch.positions = to_tensor(predicted.positions);
+    batch.labels = to_tensor(predicted.labels);
     return batch;
   }
 
@@ -63,18 +63,18 @@ class HybridRows final : public RowMaker {
   };
 
   /// Every token of a causal row but the first.
-  static void add_next_tokens(const std::vector<int64_t>& text, int64_t begin, Labels& found) {
-    for (int64_t t = 0; t + 1 < static_cast<int64_t>(text.size()); ++t) found.positions.push_back(begin + t);
-    found.labels.insert(found.labels.end(), text.begin() + 1, text.end());
+  static void add_next_tokens(const std::vector<int64_t>& text, int64_t begin, Labels& predicted) {
+    for (int64_t t = 0; t + 1 < static_cast<int64_t>(text.size()); ++t) predicted.positions.push_back(begin + t);
+    predicted.labels.insert(predicted.labels.end(), text.begin() + 1, text.end());
   }
 
   /// The corrupted input of a masked row. Without the first token, the masker's indices are those of the states that
   /// predict: one position earlier. The last token is a label only, as in causal rows.
   static std::vector<int64_t> masked_input(Masker& masker, const std::vector<int64_t>& text, int64_t begin,
-                                           const Stream& stream, Labels& found, std::vector<int64_t>* lengths) {
+                                           const Stream& stream, Labels& predicted, std::vector<int64_t>* lengths) {
     auto corrupted = text;
     const auto length = static_cast<int64_t>(text.size()) - 1;
-    masker.corrupt(corrupted.data() + 1, length, begin, stream, found.positions, found.labels, lengths);
+    masker.corrupt(corrupted.data() + 1, length, begin, stream, predicted.positions, predicted.labels, lengths);
     corrupted.pop_back();
     return corrupted;
   }

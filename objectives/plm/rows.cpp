@@ -79,8 +79,8 @@ class PermutedRows final : public RowMaker {
 
   /// The two-stream config of the model; for other families the default: no reversed texts, no mems.
   static TwoStreamConfig streams_of(const ModelConfig& model) {
-    const auto* found = as<TwoStreamConfig>(model);
-    return found ? *found : TwoStreamConfig{};
+    const auto* streams = as<TwoStreamConfig>(model);
+    return streams ? *streams : TwoStreamConfig{};
   }
 
   static std::vector<uint64_t> consecutive(uint64_t first, int64_t count) {

@@ -25,15 +25,15 @@ Lengths longest_text(int64_t inputs_length, double density, double mean_length) 
   require<ConfigError>(density >= 0 && density < 1 && mean_length >= 1, "Span corruption got a noise density of ",
                        density, " and a mean span length of ", mean_length,
                        "; the density must be in [0, 1), the length at least 1.");
-  auto found = lengths_of(std::max<int64_t>(inputs_length - 1, 0), density, mean_length);
-  for (auto next = found; next.inputs <= inputs_length; next = lengths_of(next.tokens + 1, density, mean_length))
-    found = next;
+  auto lengths = lengths_of(std::max<int64_t>(inputs_length - 1, 0), density, mean_length);
+  for (auto next = lengths; next.inputs <= inputs_length; next = lengths_of(next.tokens + 1, density, mean_length))
+    lengths = next;
   // Both sides get the same round length.
-  if (density == 0.5 && found.targets > found.inputs) {
-    --found.tokens;
-    --found.targets;
+  if (density == 0.5 && lengths.targets > lengths.inputs) {
+    --lengths.tokens;
+    --lengths.targets;
   }
-  return found;
+  return lengths;
 }
 
 /// Target tokens of a text of `length` tokens, as a share of them.

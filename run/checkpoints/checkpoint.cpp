@@ -117,11 +117,11 @@ void move_aside(const std::string& path) {
 
 /// All tensors of a file; empty if the file does not exist.
 StateDict read_tensors(const std::string& file) {
-  StateDict found;
-  if (!fs::exists(file)) return found;
+  StateDict tensors;
+  if (!fs::exists(file)) return tensors;
   const auto stored = SafeTensors::open(file);
-  for (const auto& name : stored.names()) found.emplace_back(name, stored.get(name));
-  return found;
+  for (const auto& name : stored.names()) tensors.emplace_back(name, stored.get(name));
+  return tensors;
 }
 
 }  // namespace
@@ -179,7 +179,7 @@ std::string find_checkpoint(const std::string& run, const std::string& which) {
 
 FoundCheckpoint find_best_checkpoint(const std::string& run) {
   std::string best;
-  const auto found = find_among(run, [&] {
+  const auto folder = find_among(run, [&] {
     auto candidates = step_folders(run);
     best = read_pointer(run, "best");
     if (!best.empty()) {
@@ -188,7 +188,7 @@ FoundCheckpoint find_best_checkpoint(const std::string& run) {
     }
     return candidates;
   });
-  return {.folder = found, .is_best = !best.empty() && found == run + "/" + best};
+  return {.folder = folder, .is_best = !best.empty() && folder == run + "/" + best};
 }
 
 void require_intact(const std::string& step_folder) {

@@ -17,11 +17,12 @@ std::string chosen_checkpoint(const std::string& path, CheckpointChoice choice) 
   const bool is_run = fs::exists(path + "/run.yaml");
   if (is_step_folder(path)) require_intact(path);
   if (!is_run) return path;  // a step folder, or refused by who opens it
-  const auto found =
+  const auto checkpoint =
       choice == CheckpointChoice::best ? find_best_checkpoint(path) : FoundCheckpoint{.folder = find_checkpoint(path)};
-  require<CheckpointError>(!found.folder.empty(), path, ": holds no valid checkpoint; train it, or import it again");
-  log_info("run", concat(found.folder, ": the ", found.is_best ? "best" : "newest", " checkpoint"));
-  return found.folder;
+  require<CheckpointError>(!checkpoint.folder.empty(), path,
+                           ": holds no valid checkpoint; train it, or import it again");
+  log_info("run", concat(checkpoint.folder, ": the ", checkpoint.is_best ? "best" : "newest", " checkpoint"));
+  return checkpoint.folder;
 }
 
 std::vector<std::string> all_checkpoints_of(const std::string& run) {

@@ -95,14 +95,14 @@ bool copy_local_projection(const std::string& name, const Sources& sources, cons
 
 /// The names of heads that two networks have for a task, with other labels or another scale.
 std::vector<std::string> heads_of_other_tasks(const Objectives& source, const Objectives& target) {
-  std::vector<std::string> found;
+  std::vector<std::string> heads;
   for (const auto& theirs : source)
     for (const auto& ours : target) {
       const auto *a = task_head_of(theirs), *b = task_head_of(ours);
       if (!a || !b || head_of(theirs) != head_of(ours)) continue;
-      if (a->labels != b->labels || a->scale != b->scale) found.push_back(head_of(ours));
+      if (a->labels != b->labels || a->scale != b->scale) heads.push_back(head_of(ours));
     }
-  return found;
+  return heads;
 }
 
 bool is_of_head(const std::string& parameter, const std::vector<std::string>& heads) {
@@ -161,11 +161,11 @@ InitReport init_from(const std::string& path, Network& network, const Tokenizer&
   bool has_layer = false;
   at::NoGradGuard no_grad;
   for (const auto& [name, param] : collect_params(network)) {
-    const auto found = probe && param.is_of_head() ? sources.end() : sources.find(name);
-    if (found != sources.end()) {
+    const auto stored = probe && param.is_of_head() ? sources.end() : sources.find(name);
+    if (stored != sources.end()) {
       used.insert(name);
-      has_layer = has_layer || (is_of_layer(param) && found->second.sizes() == param.value().sizes());
-      copy_same_name(name, found->second, first_position(source_model), param.value(), first_position(model), report);
+      has_layer = has_layer || (is_of_layer(param) && stored->second.sizes() == param.value().sizes());
+      copy_same_name(name, stored->second, first_position(source_model), param.value(), first_position(model), report);
     } else if (copy_local_projection(name, sources, param.value())) {
       report.from_local.push_back(name);
     } else {

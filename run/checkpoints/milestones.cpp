@@ -15,11 +15,11 @@ namespace cloze {
 namespace fs = std::filesystem;
 
 std::vector<int64_t> reached(const std::vector<int64_t>& at_words, double before, double after) {
-  std::vector<int64_t> found;
+  std::vector<int64_t> milestones;
   for (const int64_t words : at_words)
-    if (before < static_cast<double>(words) && static_cast<double>(words) <= after) found.push_back(words);
-  std::sort(found.begin(), found.end());
-  return found;
+    if (before < static_cast<double>(words) && static_cast<double>(words) <= after) milestones.push_back(words);
+  std::sort(milestones.begin(), milestones.end());
+  return milestones;
 }
 
 std::optional<std::vector<int64_t>> kept_for(const std::string& step_folder) {
@@ -30,19 +30,19 @@ std::optional<std::vector<int64_t>> kept_for(const std::string& step_folder) {
     return std::nullopt;
   }
   if (!state.is_object()) return std::nullopt;
-  std::vector<int64_t> found;
-  if (!state.contains("at_words") || !state["at_words"].is_array()) return found;
+  std::vector<int64_t> milestones;
+  if (!state.contains("at_words") || !state["at_words"].is_array()) return milestones;
   for (const auto& words : state["at_words"])
-    if (words.is_number_integer()) found.push_back(words.get<int64_t>());
-  return found;
+    if (words.is_number_integer()) milestones.push_back(words.get<int64_t>());
+  return milestones;
 }
 
 std::vector<std::string> steps_without_state(const std::string& run) {
-  std::vector<std::string> found;
+  std::vector<std::string> steps;
   for (const auto& name : step_folders(run))
-    if (!kept_for(run + "/" + name)) found.push_back(run + "/" + name);
-  std::sort(found.begin(), found.end());
-  return found;
+    if (!kept_for(run + "/" + name)) steps.push_back(run + "/" + name);
+  std::sort(steps.begin(), steps.end());
+  return steps;
 }
 
 std::vector<Milestone> all_milestones_of(const std::string& run) {

@@ -238,14 +238,14 @@ ObjectiveSetting objective_setting(const RunConfig& config) {
 }
 
 RunConfig config_of_phase(const RunConfig& config, int64_t phase) {
-  auto found = config;
-  found.train.phases.clear();
-  if (phase == 0) return in_parts(std::move(found));
+  auto of_phase = config;
+  of_phase.train.phases.clear();
+  if (phase == 0) return in_parts(std::move(of_phase));
   const auto& own = config.train.phases.at(static_cast<size_t>(phase - 1));
-  if (own.max_seq_length > 0) found.data.max_seq_length = own.max_seq_length;
-  if (own.batch_size > 0) found.train.batch_size = own.batch_size;
-  if (own.accumulation > 0) found.train.accumulation = own.accumulation;
-  return in_parts(std::move(found));
+  if (own.max_seq_length > 0) of_phase.data.max_seq_length = own.max_seq_length;
+  if (own.batch_size > 0) of_phase.train.batch_size = own.batch_size;
+  if (own.accumulation > 0) of_phase.train.accumulation = own.accumulation;
+  return in_parts(std::move(of_phase));
 }
 
 namespace {

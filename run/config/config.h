@@ -20,11 +20,11 @@ inline constexpr double max_epochs = 10;
 /// Words after which a submission has a checkpoint, each time they are seen: 1 M to 9 M, 10 M to 90 M, and 100 M, where
 /// strict-small ends, to 1,000 M.
 inline std::vector<int64_t> checkpoint_words() {
-  std::vector<int64_t> found;
+  std::vector<int64_t> milestones;
   for (int64_t unit = 1'000'000; unit <= 100'000'000; unit *= 10)
-    for (int64_t count = 1; count <= 9; ++count) found.push_back(count * unit);
-  found.push_back(1'000'000'000);
-  return found;
+    for (int64_t count = 1; count <= 9; ++count) milestones.push_back(count * unit);
+  milestones.push_back(1'000'000'000);
+  return milestones;
 }
 
 }  // namespace babylm

@@ -145,10 +145,10 @@ std::vector<std::string> keys_meant_by(const RunConfig& config, const std::strin
   if (foreign && has(foreign->key)) return {foreign->key};
   if (foreign && std::string(foreign->key).empty()) return {};
   const auto end = "." + last_part(spelled(name));
-  std::vector<std::string> found;
+  std::vector<std::string> paths;
   for (const auto& entry : all)
-    if (entry.leaf && entry.path.ends_with(end)) found.push_back(entry.path);
-  return found.size() <= few ? found : std::vector<std::string>{};
+    if (entry.leaf && entry.path.ends_with(end)) paths.push_back(entry.path);
+  return paths.size() <= few ? paths : std::vector<std::string>{};
 }
 
 std::string advice_on(const std::string& name) {

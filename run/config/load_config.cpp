@@ -42,9 +42,9 @@ bool applies_to(const EarlierValue& key, const ConfigTree& run) {
 
 /// A quoted YAML string.
 std::string yaml_quoted(const std::string& text) {
-  std::string found = "'";
-  for (const char c : text) found += c == '\'' ? "''" : std::string(1, c);
-  return found + "'";
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? "''" : std::string(1, c);
+  return quoted + "'";
 }
 
 }  // namespace
@@ -80,8 +80,8 @@ std::string located_step(const std::string& path) {
   std::error_code unknown;
   const auto named = fs::path(path + "/").lexically_normal().parent_path();  // without a slash at the end
   const bool says_it = named.filename().string().starts_with("step-") && !fs::is_symlink(named, unknown);
-  const auto found = says_it ? named : fs::weakly_canonical(path + "/.", unknown);
-  return found.has_parent_path() ? found.string() : (fs::path(".") / found).string();
+  const auto step = says_it ? named : fs::weakly_canonical(path + "/.", unknown);
+  return step.has_parent_path() ? step.string() : (fs::path(".") / step).string();
 }
 
 std::string run_directory_of(const std::string& path) {

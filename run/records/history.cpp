@@ -79,12 +79,12 @@ std::string to_text(const Changes& changes) {
 }
 
 Changes telling(const Changes& changes) {
-  auto found = changes;
-  std::erase_if(found.keys, [&](const ChangedKey& changed) {
+  auto shown = changes;
+  std::erase_if(shown.keys, [&](const ChangedKey& changed) {
     const bool counts = changes.budget_counts && changed.key.starts_with("train.budget.");
     return changes.step == 0 || (may_change(changed.key) && !counts);
   });
-  return found;
+  return shown;
 }
 
 void add_to_history(json& provenance, json entry, const Changes& changes) {

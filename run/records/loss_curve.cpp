@@ -18,7 +18,7 @@ using nlohmann::json;
 
 std::vector<double> smoothed(const std::vector<LossPoint>& points) {
   const auto n = static_cast<int64_t>(points.size());
-  std::vector<double> found;
+  std::vector<double> values;
   for (int64_t i = 0; i < n; ++i) {
     const int64_t reach = 2 + i / 8, first = std::max<int64_t>(0, i - reach), end = std::min(n, i + reach + 1);
     const auto middle = points[static_cast<size_t>(i)];
@@ -37,9 +37,9 @@ std::vector<double> smoothed(const std::vector<LossPoint>& points) {
       wxy += weight * x * y;
     }
     const double spread = w * wxx - wx * wx;
-    found.push_back(spread > 1e-12 * w * wxx ? (wxx * wy - wx * wxy) / spread : wy / w);
+    values.push_back(spread > 1e-12 * w * wxx ? (wxx * wy - wx * wxy) / spread : wy / w);
   }
-  return found;
+  return values;
 }
 
 namespace {
@@ -124,33 +124,33 @@ constexpr size_t max_bins = 2000;  // more than the plot has pixel columns
 template <class Add>
 std::vector<LossPoint> in_bins(const std::vector<LossPoint>& points, const Add& add) {
   const size_t bins = std::min(points.size(), max_bins);
-  std::vector<LossPoint> found;
+  std::vector<LossPoint> binned;
   for (size_t bin = 0; bin < bins; ++bin)
     add(points.begin() + static_cast<int64_t>(bin * points.size() / bins),
-        points.begin() + static_cast<int64_t>((bin + 1) * points.size() / bins), found);
-  return found;
+        points.begin() + static_cast<int64_t>((bin + 1) * points.size() / bins), binned);
+  return binned;
 }
 
 /// Means of the bins, few enough to smooth quickly.
 std::vector<LossPoint> means(const std::vector<LossPoint>& points) {
-  return in_bins(points, [](auto first, auto end, std::vector<LossPoint>& found) {
+  return in_bins(points, [](auto first, auto end, std::vector<LossPoint>& binned) {
     LossPoint sum;
     for (auto point = first; point != end; ++point) {
       sum.x += point->x;
       sum.y += point->y;
     }
     const auto n = static_cast<double>(end - first);
-    found.push_back({sum.x / n, sum.y / n});
+    binned.push_back({sum.x / n, sum.y / n});
   });
 }
 
 /// Minimum and maximum of each bin, which keep every peak visible.
 std::vector<LossPoint> extremes(const std::vector<LossPoint>& points) {
-  return in_bins(points, [](auto first, auto end, std::vector<LossPoint>& found) {
+  return in_bins(points, [](auto first, auto end, std::vector<LossPoint>& binned) {
     const auto [low, high] =
         std::minmax_element(first, end, [](const LossPoint& a, const LossPoint& b) { return a.y < b.y; });
-    found.push_back(low < high ? *low : *high);
-    if (low != high) found.push_back(low < high ? *high : *low);
+    binned.push_back(low < high ? *low : *high);
+    if (low != high) binned.push_back(low < high ? *high : *low);
   });
 }
 

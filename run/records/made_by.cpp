@@ -70,7 +70,7 @@ std::string changes_since(const std::string& made, const std::string& run_yaml) 
   for (const auto* values : {&before, &now})
     for (const auto& [key, value] : *values) keys.insert(key);
   constexpr size_t shown = 5;
-  size_t found = 0;
+  size_t differences = 0;
   std::string list;
   const auto value_of = [](const auto& values, const std::string& key) {
     const auto at = values.find(key);
@@ -78,17 +78,17 @@ std::string changes_since(const std::string& made, const std::string& run_yaml) 
   };
   for (const auto& key : keys) {
     const auto was = value_of(before, key), is = value_of(now, key);
-    if (was == is || ++found > shown) continue;
+    if (was == is || ++differences > shown) continue;
     list += concat(list.empty() ? "" : ", ", key, ": ", was, " -> ", is);
   }
-  return found > shown ? concat(list, " and ", found - shown, " more") : list;
+  return differences > shown ? concat(list, " and ", differences - shown, " more") : list;
 }
 
 /// The fingerprint of the tokenizer in the manifest of a checkpoint; empty where it has none.
 std::string tokenizer_of_checkpoint(const std::string& checkpoint) {
   const auto manifest = parse_json(read_text(checkpoint + "/manifest.json", 64 << 20));
-  const auto found = manifest.is_object() ? manifest.value("tokenizer", json()) : json();
-  return found.is_string() ? found.get<std::string>() : "";
+  const auto tokenizer = manifest.is_object() ? manifest.value("tokenizer", json()) : json();
+  return tokenizer.is_string() ? tokenizer.get<std::string>() : "";
 }
 
 }  // namespace

@@ -216,9 +216,9 @@ std::vector<DifferingKey> differing_keys(const std::vector<RunConfig>& configs, 
     }
   std::vector<DifferingKey> differing;
   for (const auto& key : order) {
-    const auto& found = values[key];
-    const bool is_same = std::ranges::all_of(found, [&](const auto& value) { return value == found.front(); });
-    if (!is_same) differing.push_back({key, found});
+    const auto& of_arms = values[key];
+    const bool is_same = std::ranges::all_of(of_arms, [&](const auto& value) { return value == of_arms.front(); });
+    if (!is_same) differing.push_back({key, of_arms});
   }
   return differing;
 }

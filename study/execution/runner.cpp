@@ -42,8 +42,8 @@ bool has_config(const std::string& folder) { return fs::exists(folder + "/run.ya
 /// Whether a run may be trained in a folder: it is there, or nothing but what a start that was killed left.
 bool is_for(const PlannedRun& run, const std::string& folder) {
   if (has_config(folder)) return true;
-  const auto found = run_folder(folder);
-  return found == RunFolder::vacant || (found == RunFolder::begun && run.kind != RunKind::continued);
+  const auto state = run_folder(folder);
+  return state == RunFolder::vacant || (state == RunFolder::begun && run.kind != RunKind::continued);
 }
 
 /// Whether a run that starts from the one of an earlier stage was killed before its first checkpoint. It begins anew,
@@ -255,20 +255,20 @@ class Runner {
   void collect() {
     int status = 0;
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
-      const auto found = children_.find(pid);
-      if (found == children_.end()) continue;
-      const auto& run = *found->second.run;
+      const auto child = children_.find(pid);
+      if (child == children_.end()) continue;
+      const auto& run = *child->second.run;
       const auto failure = failure_of(status, log_path(run));
       const bool stopped = WIFEXITED(status) && WEXITSTATUS(status) == 130;
       if (!stopped) {
-        auto& record = found->second.record;
+        auto& record = child->second.record;
         record.done = failure.empty();
         record.message = failure;
         if (record.done) record.last_weights = weights_fingerprint(newest_step(run.folder));
         write_record(record_path(run), record);
         view_.note(run, failure);
       }
-      children_.erase(found);
+      children_.erase(child);
     }
   }
 

@@ -177,10 +177,10 @@ MetricTraits traits_of(const TaskMetric& task) {
 }
 
 MetricValue value_of(const TaskMetric& task, const std::string& folder, const std::string& remedy) {
-  const auto found = task.finetunings.find(folder);
-  require<DataError>(found != task.finetunings.end() && !found->second.empty(), folder, ": is not fine-tuned on ",
+  const auto runs = task.finetunings.find(folder);
+  require<DataError>(runs != task.finetunings.end() && !runs->second.empty(), folder, ": is not fine-tuned on ",
                      task.task, "; ", remedy);
-  return value_of_finetunings(found->second, task.name);
+  return value_of_finetunings(runs->second, task.name);
 }
 
 /// The names of the losses in a row of metrics.jsonl: `rtd + generator`.

@@ -83,10 +83,10 @@ void refuse_keys_of_study(const StudyConfig& study, const KeyValues& keys) {
 }
 
 bool has_key(const KeyValues& keys, const std::string& wanted) {
-  bool found = false;
+  bool has = false;
   for (const auto& [key, node] : keys)
-    each_leaf(key, node, [&](const std::string& path, const ConfigNode&) { found = found || path == wanted; });
-  return found;
+    each_leaf(key, node, [&](const std::string& path, const ConfigNode&) { has = has || path == wanted; });
+  return has;
 }
 
 /// The base config with the keys that every arm has.
@@ -430,8 +430,8 @@ std::vector<Arm> arms_of(const StudyConfig& study) {
 std::string file_of_study(const std::string& named, const std::string& study_file) {
   const auto from_study = (fs::path(study_file).parent_path() / named).lexically_normal().string();
   if (fs::is_regular_file(from_study)) return from_study;
-  const auto found = fs::is_regular_file(named) ? "" : config_of_name(named);
-  return found.empty() ? named : found;
+  const auto known = fs::is_regular_file(named) ? "" : config_of_name(named);
+  return known.empty() ? named : known;
 }
 
 StudyConfig read_study(const std::string& file) {

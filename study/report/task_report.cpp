@@ -427,12 +427,12 @@ void add_floors(Table& ranks, TaskFloors& floors, const std::vector<ArmOnTask>& 
     double sum = 0, count = 0;
     bool has_all = true;
     for (const auto& [task, metric] : tasks) {
-      const auto found = metric.empty() ? std::nullopt : floors.find(task, metric, floor);
-      cells.push_back(found ? fixed(found->value, is_error(metric) ? 4 : 2) : "");
-      if (found && !contains(names, found->name)) names.push_back(found->name);
+      const auto floor_score = metric.empty() ? std::nullopt : floors.find(task, metric, floor);
+      cells.push_back(floor_score ? fixed(floor_score->value, is_error(metric) ? 4 : 2) : "");
+      if (floor_score && !contains(names, floor_score->name)) names.push_back(floor_score->name);
       if (is_error(metric)) continue;  // which a mean of points leaves out
-      has_all = has_all && found;
-      sum += found ? found->value : 0;
+      has_all = has_all && floor_score;
+      sum += floor_score ? floor_score->value : 0;
       ++count;
     }
     if (names.empty()) continue;

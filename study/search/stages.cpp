@@ -62,12 +62,12 @@ Plan probe_plan(const Plan& trained) {
 
 /// Names of `only` that this plan has.
 std::vector<std::string> names_in(const Plan& plan, const std::vector<std::string>& only) {
-  std::vector<std::string> found;
+  std::vector<std::string> names;
   for (const auto& name : only)
     if (std::any_of(plan.runs.begin(), plan.runs.end(),
                     [&](const PlannedRun& run) { return name == run.arm || name == run.name(); }))
-      found.push_back(name);
-  return found;
+      names.push_back(name);
+  return names;
 }
 
 /// Throws ConfigError for a name that no stage has.

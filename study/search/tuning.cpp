@@ -37,7 +37,7 @@ std::optional<double> number_of(const ConfigNode& value) {
 
 /// Keys whose best value is the smallest or largest of those that were tried.
 std::vector<std::string> keys_at_edge(const ArmTuning& arm) {
-  std::vector<std::string> found;
+  std::vector<std::string> keys;
   const auto& best = arm.candidates[arm.best].keys;
   for (size_t k = 0; k < best.size(); ++k) {
     std::vector<double> values;
@@ -46,9 +46,9 @@ std::vector<std::string> keys_at_edge(const ArmTuning& arm) {
     const auto own = number_of(best[k].second);
     if (!own || values.size() < arm.candidates.size()) continue;  // words have no edge
     const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    if (*own == *low || *own == *high) found.push_back(best[k].first + " " + one_line(best[k].second));
+    if (*own == *low || *own == *high) keys.push_back(best[k].first + " " + one_line(best[k].second));
   }
-  return found;
+  return keys;
 }
 
 /// `optimizer.learning_rate: 3e-4, train.batch_size: 16`

@@ -244,16 +244,16 @@ class TrecRecords final : public RecordReader {
 /// Entries of a folder that are folders, or files, in the order of their names; hidden ones are none. Throws DataError
 /// for a pipe or a device.
 std::vector<fs::path> entries_in(const fs::path& folder, bool folders) {
-  std::vector<fs::path> found;
+  std::vector<fs::path> entries;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     if (entry.is_directory(ignored) != folders || entry.path().filename().string()[0] == '.') continue;
     require<DataError>(folders || entry.is_regular_file(ignored), entry.path().string(),
                        ": is no file of a text (a pipe, a device or a link to nothing); remove it");
-    found.push_back(entry.path());
+    entries.push_back(entry.path());
   }
-  std::sort(found.begin(), found.end());
-  return found;
+  std::sort(entries.begin(), entries.end());
+  return entries;
 }
 
 constexpr std::string_view byte_order_mark = "\uFEFF";

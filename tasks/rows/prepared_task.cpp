@@ -214,8 +214,8 @@ json json_of_task(const Task& task) {
   return saved;
 }
 
-Task task_of(const json& found, const std::string& where) {
-  auto saved = found.get<SavedTask>();
+Task task_of(const json& document, const std::string& where) {
+  auto saved = document.get<SavedTask>();
   if (saved.in_file.names.empty()) saved.in_file = saved.labels;
   for (const auto* labels : {&saved.labels, &saved.in_file})
     require<DataError>(labels->names.size() == labels->written.size(), where, ": is damaged", again);

@@ -161,10 +161,11 @@ UnitClusters unit_clusters(const ScoredItems& scored, const TaskScorer& scorer) 
   std::vector<uint64_t> names(scorer.cell_of.size());
   for (size_t i = scored.size(); i-- > 0;) names[scorer.unit_of.empty() ? i : scorer.unit_of[i]] = scored.cluster_of[i];
   const auto clusters = cluster_examples(names, names.size());
-  UnitClusters found{.of = {clusters.of.begin(), clusters.of.end()}};
-  found.units.resize(clusters.count);
-  for (size_t unit = 0; unit < names.size(); ++unit) found.units[found.of[unit]].push_back(static_cast<uint32_t>(unit));
-  return found;
+  UnitClusters by_cluster{.of = {clusters.of.begin(), clusters.of.end()}};
+  by_cluster.units.resize(clusters.count);
+  for (size_t unit = 0; unit < names.size(); ++unit)
+    by_cluster.units[by_cluster.of[unit]].push_back(static_cast<uint32_t>(unit));
+  return by_cluster;
 }
 
 void draw_clusters(Stream& stream, const TaskScorer& scorer, const UnitClusters& clusters,
@@ -221,9 +222,9 @@ struct CellPairs {
   }
 
   std::vector<int64_t> side(const std::vector<int64_t>& weights, size_t which, size_t cells) const {
-    std::vector<int64_t> found(cells);
-    for (size_t i = 0; i < pairs.size(); ++i) found[pairs[i][which]] += weights[i];
-    return found;
+    std::vector<int64_t> counts(cells);
+    for (size_t i = 0; i < pairs.size(); ++i) counts[pairs[i][which]] += weights[i];
+    return counts;
   }
 };
 
@@ -270,9 +271,9 @@ std::optional<Bounds> percentile_bounds(const Resampled& resampled, size_t metri
   const auto percentile = [&](double q) {
     const double at = q * static_cast<double>(sorted.size() - 1);
     const auto below = static_cast<size_t>(at), above = std::min(below + 1, sorted.size() - 1);
-    const double found = sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-    if (resampled.shrink == 1) return found;
-    return value + (found - resampled.centre[metric]) * resampled.shrink;
+    const double quantile = sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+    if (resampled.shrink == 1) return quantile;
+    return value + (quantile - resampled.centre[metric]) * resampled.shrink;
   };
   const double tail = tail_of_draws(resampled.clusters);
   return Bounds{percentile(tail), percentile(1 - tail)};

@@ -40,9 +40,9 @@ int64_t LabelNames::of(const json& value, const std::string& where) const {
 
 std::vector<int64_t> LabelNames::of_all(const json& value, const std::string& where) const {
   require<DataError>(value.is_array(), where, ": ", shown_value(value), " is no list of labels");
-  std::vector<int64_t> found;
-  for (const auto& one : value) found.push_back(of(one, where));
-  return found;
+  std::vector<int64_t> ids;
+  for (const auto& one : value) ids.push_back(of(one, where));
+  return ids;
 }
 
 double number_of(const json& value, const std::string& where) {

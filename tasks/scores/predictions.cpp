@@ -44,14 +44,14 @@ struct Gathered {
   const std::vector<TaskItem>& items;
   LabelNames labels;
   std::unordered_map<std::string, size_t> item_of{};
-  std::vector<TaskPrediction> found{};
+  std::vector<TaskPrediction> predictions{};
   std::vector<bool> is_there{};
   BadRecords unknown{};       ///< predictions with a label that the task does not have
   BadRecords contradicted{};  ///< whose label is not the likeliest one
   BadRecords improbable{};    ///< with probabilities outside of [0, 1]
 
   Gathered(const std::string& file, AnyTaskKind task, const std::vector<TaskItem>& all, const TaskLabels& names)
-      : path(file), kind(task), items(all), labels(names), found(all.size()), is_there(all.size()) {
+      : path(file), kind(task), items(all), labels(names), predictions(all.size()), is_there(all.size()) {
     for (size_t i = 0; i < all.size(); ++i) item_of.try_emplace(all[i].id, i);
   }
 
@@ -63,7 +63,7 @@ struct Gathered {
     if (kind->has_candidates && !is_candidate) label = unknown_label;
     if (has_unknown(prediction.answer)) add_to(unknown, where);
     prediction.id = items[item].id;
-    found[item] = std::move(prediction);
+    predictions[item] = std::move(prediction);
   }
 
   bool has_unknown(const TaskAnswer& answer) const {
@@ -438,7 +438,7 @@ void read_no_answer(const std::string& path, Gathered& gathered, PredictionFile&
   for (const auto& [id, value] : object.items()) {
     const auto at = gathered.item_of.find(id);
     if (at == gathered.item_of.end()) continue;
-    gathered.found[at->second].no_answer = number_of(json(value), concat(path, ": '", id, "'"));
+    gathered.predictions[at->second].no_answer = number_of(json(value), concat(path, ": '", id, "'"));
     has_score[at->second] = true;
     file.no_answer_order.push_back(at->second);
   }
@@ -470,7 +470,7 @@ PredictionFile read_predictions(const std::string& path, AnyTaskKind kind, const
   if (!no_answer.empty()) read_no_answer(no_answer, gathered, file);
   const auto notes = gathered.notes();
   file.notes.insert(file.notes.end(), notes.begin(), notes.end());
-  file.predictions = std::move(gathered.found);
+  file.predictions = std::move(gathered.predictions);
   return file;
 }
 

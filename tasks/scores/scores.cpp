@@ -235,17 +235,17 @@ namespace {
 
 ScoreOnDraws on_draws(const ScoredItems& scored, const TaskScorer& scorer, size_t metric) {
   auto clusters = unit_clusters(scored, scorer);
-  ScoreOnDraws found{.value = full_values(scored, scorer)[metric], .units = std::ssize(scorer.cell_of)};
-  if (scorer.metrics[metric].is_proportion) found.of_units = values_of_units(scorer, metric);
+  ScoreOnDraws score{.value = full_values(scored, scorer)[metric], .units = std::ssize(scorer.cell_of)};
+  if (scorer.metrics[metric].is_proportion) score.of_units = values_of_units(scorer, metric);
   MetricValues value_of{.scorer = scorer, .metric = metric};
-  for (int64_t draw = 0; draw < comparison_draws && found.of_units.empty(); ++draw) {
+  for (int64_t draw = 0; draw < comparison_draws && score.of_units.empty(); ++draw) {
     auto stream = Rng(1).stream("units of a comparison", 0, static_cast<uint64_t>(draw));
     std::vector<int64_t> weights(scorer.cells);
     draw_clusters(stream, scorer, clusters, weights);
-    found.draws.push_back(value_of(weights));
+    score.draws.push_back(value_of(weights));
   }
-  found.clusters = std::move(clusters.of);
-  return found;
+  score.clusters = std::move(clusters.of);
+  return score;
 }
 
 }  // namespace

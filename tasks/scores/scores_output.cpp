@@ -76,42 +76,42 @@ std::string svg_label(const std::string& label) {
 }  // namespace
 
 nlohmann::ordered_json to_json(const std::string& task, const TaskScores& scores) {
-  ordered_json found{{"task", task}, {"metrics", ordered_json::array()}};
+  ordered_json document{{"task", task}, {"metrics", ordered_json::array()}};
   for (const auto& score : scores.scores) {
     ordered_json one{{"metric", score.metric}, {"value", or_null(score.value)}};
     add_interval(one, score);
     one["count"] = score.count;
     if (!score.is_defined()) one["reason"] = score.reason;
     for (const auto& [name, value] : score.floors) one["floors"][name] = or_null(value);
-    found["metrics"].push_back(std::move(one));
+    document["metrics"].push_back(std::move(one));
   }
-  for (const auto& [metric, signature] : scores.signatures) found["signatures"][metric] = signature;
-  found["per_label"] = ordered_json::array();
+  for (const auto& [metric, signature] : scores.signatures) document["signatures"][metric] = signature;
+  document["per_label"] = ordered_json::array();
   for (const auto& label : scores.per_label)
-    found["per_label"].push_back({{"label", label.label},
-                                  {"precision", label.precision},
-                                  {"recall", label.recall},
-                                  {"f1", label.f1},
-                                  {"gold", label.gold},
-                                  {"predicted", label.predicted},
-                                  {"right", label.right}});
-  found["confusion"] = nullptr;
+    document["per_label"].push_back({{"label", label.label},
+                                     {"precision", label.precision},
+                                     {"recall", label.recall},
+                                     {"f1", label.f1},
+                                     {"gold", label.gold},
+                                     {"predicted", label.predicted},
+                                     {"right", label.right}});
+  document["confusion"] = nullptr;
   if (const auto& confusion = scores.confusion)
-    found["confusion"] = {{"labels", confusion->labels}, {"counts", confusion->counts}};
-  return found;
+    document["confusion"] = {{"labels", confusion->labels}, {"counts", confusion->counts}};
+  return document;
 }
 
 nlohmann::ordered_json to_json(const PairedScores& compared) {
-  ordered_json found{{"figures", ordered_json::array()},
-                     {"only_first", compared.only_first},
-                     {"only_second", compared.only_second},
-                     {"mcnemar", compared.mcnemar ? ordered_json(*compared.mcnemar) : ordered_json()}};
+  ordered_json document{{"figures", ordered_json::array()},
+                        {"only_first", compared.only_first},
+                        {"only_second", compared.only_second},
+                        {"mcnemar", compared.mcnemar ? ordered_json(*compared.mcnemar) : ordered_json()}};
   for (const auto& score : compared.scores) {
     ordered_json one{{"metric", score.metric}, {"difference", or_null(score.value)}};
     add_interval(one, score);
-    found["figures"].push_back(std::move(one));
+    document["figures"].push_back(std::move(one));
   }
-  return found;
+  return document;
 }
 
 std::vector<Table> tables_of(const std::string& task, const TaskScores& scores) {

@@ -131,7 +131,7 @@ void draw_lengths(const Inspection& inspection, const std::string& file);
 struct InspectedConfig {
   std::string name;
   RunConfig config;
-  Inspection found;
+  Inspection inspection;
 };
 /// A page without references to anything outside it, on which the rows of configs stand side by side: what they read,
 /// what is predicted and by which rule, and the counts and tests of all rows.

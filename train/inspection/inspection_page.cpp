@@ -101,7 +101,7 @@ std::string rules_html(const InspectedConfig& one) {
 std::string role_legend(const std::vector<InspectedConfig>& inspected) {
   std::vector<TokenRole> used;
   for (const auto& one : inspected)
-    for (const auto& row : one.found.examples)
+    for (const auto& row : one.inspection.examples)
       for (const auto& part : row.shown)
         for (const auto& token : part.tokens) used.push_back(token.role);
   std::vector<std::pair<std::string, std::string>> names;
@@ -112,13 +112,13 @@ std::string role_legend(const std::vector<InspectedConfig>& inspected) {
 
 std::string rows_html(const std::vector<InspectedConfig>& inspected) {
   size_t rows = 0;
-  for (const auto& one : inspected) rows = std::max(rows, one.found.examples.size());
+  for (const auto& one : inspected) rows = std::max(rows, one.inspection.examples.size());
   std::string html;
   for (size_t r = 0; r < rows; ++r)
     html += html_section(concat("Row ", r + 1), side_by_side(inspected, [&](const InspectedConfig& one) {
-                           if (r >= one.found.examples.size()) return std::string();
+                           if (r >= one.inspection.examples.size()) return std::string();
                            const auto heading = inspected.size() > 1 ? "<h3>" + escaped_html(one.name) + "</h3>\n" : "";
-                           return heading + row_html(one.found.examples[r]);
+                           return heading + row_html(one.inspection.examples[r]);
                          }));
   return html;
 }
@@ -134,7 +134,7 @@ std::string lines_html(const std::string& text) {
 std::string counts_html(const std::vector<InspectedConfig>& inspected) {
   std::string html;
   for (const auto& one : inspected)
-    html += "<p class=\"kicker\">" + escaped_html(one.name) + "</p>\n" + lines_html(counts_text(one.found));
+    html += "<p class=\"kicker\">" + escaped_html(one.name) + "</p>\n" + lines_html(counts_text(one.inspection));
   return html_section("Counts over all rows that were read", html);
 }
 
@@ -142,7 +142,7 @@ std::string checks_html(const std::vector<InspectedConfig>& inspected) {
   constexpr auto number = ColumnKind::number;
   Table table{.header = {"config", "", "rule", {"observed", number}, {"expected", number}, {"p", number}}};
   for (const auto& one : inspected)
-    for (const auto& check : one.found.checks)
+    for (const auto& check : one.inspection.checks)
       table.rows.push_back({one.name, check.passed ? "ok" : "FAIL", check.name, significant(check.observed, 6),
                             significant(check.expected, 6), significant(check.p_value, 3)});
   return html_section("Tests against the rules of the config", to_html(table));

@@ -47,10 +47,10 @@ std::vector<std::string> word_features(const std::string& text) {
 using Vocabulary = std::unordered_map<std::string, uint32_t>;
 
 std::vector<uint32_t> known_features(const Vocabulary& vocabulary, const std::string& text) {
-  std::vector<uint32_t> found;
+  std::vector<uint32_t> features;
   for (const auto& feature : word_features(text))
-    if (const auto at = vocabulary.find(feature); at != vocabulary.end()) found.push_back(at->second);
-  return found;
+    if (const auto at = vocabulary.find(feature); at != vocabulary.end()) features.push_back(at->second);
+  return features;
 }
 
 /// The features of at least two texts.
@@ -73,11 +73,11 @@ struct WordProblem {
   std::vector<int64_t> labels{};
   size_t features = 0, outputs = 0;
 
-  void scores(const std::vector<uint32_t>& row, const double* weights, std::vector<double>& found) const {
+  void scores(const std::vector<uint32_t>& row, const double* weights, std::vector<double>& logits) const {
     const double* intercepts = weights + features * outputs;
-    found.assign(intercepts, intercepts + outputs);
+    logits.assign(intercepts, intercepts + outputs);
     for (const auto feature : row)
-      for (size_t k = 0; k < outputs; ++k) found[k] += weights[feature * outputs + k];
+      for (size_t k = 0; k < outputs; ++k) logits[k] += weights[feature * outputs + k];
   }
 
   /// Turns scores into probabilities, one of the second label for one output; returns the log of their sum.

@@ -40,13 +40,13 @@ struct RankedNumbers {
   }
 
   /// Twice the middle ranks, less that of the middle, when item i occurs weights[i] times.
-  void ranks(std::span<const int64_t> weights, int64_t total, std::vector<double>& found) const {
+  void ranks(std::span<const int64_t> weights, int64_t total, std::vector<double>& ranked) const {
     int64_t before = 0, tied = 0;
     for (size_t at = 0, begin = 0; at < order.size(); ++at) {
       tied += weights[order[at]];
       if (!ends_tie[at]) continue;
       const auto rank = static_cast<double>(2 * before + tied - total);
-      for (; begin <= at; ++begin) found[order[begin]] = rank;
+      for (; begin <= at; ++begin) ranked[order[begin]] = rank;
       before += tied;
       tied = 0;
     }

@@ -71,39 +71,39 @@ int64_t after_marks(const std::string& text, int64_t end) {
 }
 
 /// Probabilities of the candidates and of no answer.
-void set_probabilities(FoundAnswer& found) {
-  double highest = found.null_score;
-  for (const auto& candidate : found.n_best) highest = std::max(highest, candidate.score);
-  double sum = found.null_probability = std::exp(found.null_score - highest);
-  for (auto& candidate : found.n_best) sum += candidate.probability = std::exp(candidate.score - highest);
-  found.null_probability /= sum;
-  for (auto& candidate : found.n_best) candidate.probability /= sum;
+void set_probabilities(FoundAnswer& answer) {
+  double highest = answer.null_score;
+  for (const auto& candidate : answer.n_best) highest = std::max(highest, candidate.score);
+  double sum = answer.null_probability = std::exp(answer.null_score - highest);
+  for (auto& candidate : answer.n_best) sum += candidate.probability = std::exp(candidate.score - highest);
+  answer.null_probability /= sum;
+  for (auto& candidate : answer.n_best) candidate.probability /= sum;
 }
 
 }  // namespace
 
 FoundAnswer answer_of(const std::string& context, std::span<const TaskRow> windows, std::span<const SpanLogits> logits,
                       const AnswerOptions& options) {
-  FoundAnswer found{.null_score = std::numeric_limits<double>::infinity()};
+  FoundAnswer answer{.null_score = std::numeric_limits<double>::infinity()};
   for (size_t w = 0; w < windows.size(); ++w) {
     const auto at = static_cast<size_t>(windows[w].class_token);
-    found.null_score = std::min(found.null_score, logits[w].start[at] + logits[w].end[at]);
+    answer.null_score = std::min(answer.null_score, logits[w].start[at] + logits[w].end[at]);
   }
   const auto wanted = static_cast<size_t>(options.n_best);
   std::unordered_set<std::string> known;
   for (const auto& pair : best_pairs(windows, logits, wanted * 4 * windows.size(), options.max_answer_length)) {
-    if (found.n_best.size() == wanted) break;
+    if (answer.n_best.size() == wanted) break;
     const auto& bytes = windows[pair.window].bytes;
     const auto begin = bytes[static_cast<size_t>(pair.first)][0];
     const auto end = after_marks(context, bytes[static_cast<size_t>(pair.last)][1]);
     if (begin >= end) continue;  // of a token that stands for nothing in the context
     const auto text = context.substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
     if (!known.insert(text).second) continue;
-    found.n_best.push_back({.text = text, .begin = begin, .end = end, .score = pair.score});
+    answer.n_best.push_back({.text = text, .begin = begin, .end = end, .score = pair.score});
   }
-  if (!found.n_best.empty()) found.margin = found.null_score - found.n_best.front().score;
-  set_probabilities(found);
-  return found;
+  if (!answer.n_best.empty()) answer.margin = answer.null_score - answer.n_best.front().score;
+  set_probabilities(answer);
+  return answer;
 }
 
 namespace {

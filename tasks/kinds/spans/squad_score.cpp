@@ -80,18 +80,18 @@ std::vector<int32_t> code_points_of(std::string_view text) {
 }
 
 std::vector<int32_t> lowered(const std::vector<int32_t>& codes) {
-  std::vector<int32_t> found;
-  found.reserve(codes.size());
+  std::vector<int32_t> lower_codes;
+  lower_codes.reserve(codes.size());
   for (size_t i = 0; i < codes.size(); ++i) {
     if (codes[i] == capital_sigma) {
-      found.push_back(is_final(codes, i) ? final_sigma : small_sigma);
+      lower_codes.push_back(is_final(codes, i) ? final_sigma : small_sigma);
       continue;
     }
     int32_t second = 0;
-    found.push_back(lower(codes[i], second));
-    if (second != 0) found.push_back(second);
+    lower_codes.push_back(lower(codes[i], second));
+    if (second != 0) lower_codes.push_back(second);
   }
-  return found;
+  return lower_codes;
 }
 
 bool is_ascii_mark(int32_t c) { return c > 0x20 && c < 0x7F && is_punctuation(c); }
@@ -138,17 +138,17 @@ bool is_python_word(int32_t c) {
 }
 
 std::string python_lower(std::string_view text) {
-  std::string found;
-  for (const auto c : lowered(code_points_of(text))) append_code_point(found, c);
-  return found;
+  std::string lower;
+  for (const auto c : lowered(code_points_of(text))) append_code_point(lower, c);
+  return lower;
 }
 
 std::string normalised_answer(std::string_view text) {
   auto codes = lowered(code_points_of(text));
   std::erase_if(codes, is_ascii_mark);
-  std::string found, word;
+  std::string kept, word;
   const auto end_word = [&] {  // of characters that may stand in a word, in which an article is no article
-    found += is_article(word) ? " " : word;
+    kept += is_article(word) ? " " : word;
     word.clear();
   };
   for (const auto c : codes) {
@@ -157,11 +157,11 @@ std::string normalised_answer(std::string_view text) {
       continue;
     }
     end_word();
-    append_code_point(found, is_python_space(c) ? ' ' : c);
+    append_code_point(kept, is_python_space(c) ? ' ' : c);
   }
   end_word();
   std::string joined;
-  for (const auto& one : words_in(found)) {
+  for (const auto& one : words_in(kept)) {
     if (one.empty()) continue;
     if (!joined.empty()) joined += ' ';
     joined += one;

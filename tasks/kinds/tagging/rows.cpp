@@ -95,11 +95,11 @@ void add_word_rows(const TaskRowMaker& maker, const TaskItem& item, int64_t numb
 
 std::vector<int64_t> tags_of_words(int64_t words, std::span<const TaskRow> rows,
                                    std::span<const std::vector<int64_t>> tags, int64_t missing) {
-  std::vector<int64_t> found(static_cast<size_t>(words), missing);
+  std::vector<int64_t> of_words(static_cast<size_t>(words), missing);
   for (size_t r = 0; r < rows.size(); ++r)
     for (size_t at = 0; at < rows[r].words.size(); ++at)
-      if (const auto word = rows[r].words[at]; word >= 0) found[static_cast<size_t>(word)] = tags[r][at];
-  return found;
+      if (const auto word = rows[r].words[at]; word >= 0) of_words[static_cast<size_t>(word)] = tags[r][at];
+  return of_words;
 }
 
 }  // namespace cloze

@@ -149,11 +149,11 @@ TaskScorer entity_scorer(const ScoredItems& scored) {
       scorer.metrics[m].undefined = "the tags are of no scheme that their letters tell; name one";
   scorer.values = [loose_cells, strict_cells, has_strict, loose_types = loose.types.size(),
                    strict_types = strict.types.size()](std::span<const int64_t> weights, std::span<double> values) {
-    std::vector<double> found;
-    add_entity_values(sums_of(loose_cells, loose_types, weights), found);
-    if (has_strict) add_entity_values(sums_of(strict_cells, strict_types, weights), found);
-    found.resize(values.size(), std::numeric_limits<double>::quiet_NaN());
-    std::ranges::copy(found, values.begin());
+    std::vector<double> entity_values;
+    add_entity_values(sums_of(loose_cells, loose_types, weights), entity_values);
+    if (has_strict) add_entity_values(sums_of(strict_cells, strict_types, weights), entity_values);
+    entity_values.resize(values.size(), std::numeric_limits<double>::quiet_NaN());
+    std::ranges::copy(entity_values, values.begin());
   };
   return scorer;
 }
