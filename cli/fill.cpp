@@ -34,9 +34,9 @@ std::string remedy_for(const std::string& text, const std::vector<std::string>& 
     return "write [MASK] instead of " + shortened(mistaken);
   if (arguments.size() < 2 || std::none_of(arguments.begin(), arguments.end(), is_meant))
     return "write [MASK] for each blank";
-  std::string whole;
-  for (const auto& one : arguments) whole += (whole.empty() ? "" : " ") + one;
-  return "quote a text of several words: cloze fill RUN " + shell_word(shortened(whole));
+  std::string text_of_all;
+  for (const auto& one : arguments) text_of_all += (text_of_all.empty() ? "" : " ") + one;
+  return "quote a text of several words: cloze fill RUN " + shell_word(shortened(text_of_all));
 }
 
 /// A text whose blanks are written [MASK]; `<mask>` is one too. `where`: `FILE:LINE: ` of a line, else empty.

@@ -208,7 +208,7 @@ std::string default_run_of(const OpenFinetuning& opened) {
 }
 
 /// The command that fine-tunes a run in `out`, whose rows are made.
-PretrainCommand command_for(const OpenFinetuning& opened, const PretrainCommand& given, const std::string& out,
+PretrainCommand command_for(const OpenFinetuning& opened, const PretrainCommand& base, const std::string& out,
                             const std::vector<std::string>& set) {
   check_new_run(out);
   auto config = opened.recipe;
@@ -216,7 +216,7 @@ PretrainCommand command_for(const OpenFinetuning& opened, const PretrainCommand&
   const auto first = with_overrides(config, set);  // its mistakes are reported before rows are made
   const auto prepared = prepare_rows(opened.task, opened.run, out);
   fit_to_rows(config, prepared, first);
-  auto command = given;
+  auto command = base;
   command.run = out;
   command.config = with_overrides(config, set);
   log_task(opened.task, prepared);
@@ -435,9 +435,9 @@ int finetune(FinetuneArguments& a, const FinetuneSources& sources, const Trainer
     return trainer.train(command);
   }
   check_new_run(a.command.run);
-  const auto given = split_overrides(a.set).of_run;
-  auto set = overrides_of_head(*opened, given);
-  set.insert(set.end(), given.begin(), given.end());
+  const auto of_run = split_overrides(a.set).of_run;
+  auto set = overrides_of_head(*opened, of_run);
+  set.insert(set.end(), of_run.begin(), of_run.end());
   const auto points = points_of(grid_of(opened->task.config.like), set);
   if (!points.empty()) set = with_best_point(*opened, a, points, set, trainer);
   const auto command = command_for(*opened, a.command, a.command.run, set);

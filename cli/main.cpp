@@ -293,14 +293,14 @@ int run_verb(CLI::App& app, const Globals& globals, int argc, char** argv) {
     }
     std::vector<std::string> words(argv + 1, argv + argc), arguments;
     add_inner_verb(app, words);
-    std::vector<char*> given{argv[0]};
-    for (auto& word : words) given.push_back(word.data());
+    std::vector<char*> argument_words{argv[0]};
+    for (auto& word : words) argument_words.push_back(word.data());
     for (size_t i = words.size(); i-- > 0;)  // in reverse, as CLI11 expects them
       arguments.push_back(words[i].starts_with('[') ? bracket_guard + words[i] : words[i]);
     std::error_code error;
     const auto here = std::filesystem::current_path(error);
     require<ConfigError>(!error, "the current folder cannot be used (", error.message(), "); change to another one");
-    check_verb(app, static_cast<int>(given.size()), given.data());
+    check_verb(app, static_cast<int>(argument_words.size()), argument_words.data());
     app.parse(arguments);
     return globals.exit_code;
   } catch (const CLI::Success& success) {  // --help, --version

@@ -295,41 +295,41 @@ std::string command_for(const std::string& verb, const std::string& path) {
 }
 
 /// Refuses what follows a verb that has verbs of its own, if it is none of them; `given` is null if nothing follows.
-void check_inner_verb(const CLI::App& verb, const char* given, bool asks_for_help) {
+void check_inner_verb(const CLI::App& verb, const char* word, bool asks_for_help) {
   const auto known = verbs_in(verb);
-  if (known.empty() || (given == nullptr && asks_for_help) || (given != nullptr && find_verb(verb, given))) return;
+  if (known.empty() || (word == nullptr && asks_for_help) || (word != nullptr && find_verb(verb, word))) return;
   const auto list = listed(known);
   const auto name = verb.get_name();
-  require<ConfigError>(given != nullptr, "cloze ", name, " needs a verb: ", list, "; see cloze ", name, " --help");
-  const auto meant = command_for(name, given);
-  require<ConfigError>(meant.empty(), "'", shortened(given), "' is not a verb of cloze ", name,
-                       "; did you mean `cloze ", name, " ", meant, "`?");
-  const bool is_study = name == "study" && (is_config_file(given) || declared_by(given) == Declared::study);
-  require<ConfigError>(!is_study, "'", shortened(given), "' is not a verb of cloze study; ", "`cloze study plan ",
-                       shortened(given), "` prints its runs, `cloze study run ", shortened(given), "` trains them");
-  const auto declared = words_on_declared(given);
-  require<ConfigError>(declared.empty(), "'", shortened(given), "' is not a verb of cloze ", name, ", but ", declared);
-  const auto near = did_you_mean(given, known);
-  fail<ConfigError>("'", shortened(given), "' is not a verb of cloze ", name, near.empty() ? ";" : near,
+  require<ConfigError>(word != nullptr, "cloze ", name, " needs a verb: ", list, "; see cloze ", name, " --help");
+  const auto meant = command_for(name, word);
+  require<ConfigError>(meant.empty(), "'", shortened(word), "' is not a verb of cloze ", name, "; did you mean `cloze ",
+                       name, " ", meant, "`?");
+  const bool is_study = name == "study" && (is_config_file(word) || declared_by(word) == Declared::study);
+  require<ConfigError>(!is_study, "'", shortened(word), "' is not a verb of cloze study; ", "`cloze study plan ",
+                       shortened(word), "` prints its runs, `cloze study run ", shortened(word), "` trains them");
+  const auto declared = words_on_declared(word);
+  require<ConfigError>(declared.empty(), "'", shortened(word), "' is not a verb of cloze ", name, ", but ", declared);
+  const auto near = did_you_mean(word, known);
+  fail<ConfigError>("'", shortened(word), "' is not a verb of cloze ", name, near.empty() ? ";" : near,
                     " its verbs: ", list, "; see cloze ", name, " --help");
 }
 
 /// The verbs, at most two, that words begin with: ` study plan`; empty for none.
-std::string leading_verbs(const CLI::App& app, const std::vector<const char*>& given, size_t from) {
-  const auto* verb = from < given.size() ? find_verb(app, given[from]) : nullptr;
-  return verb == nullptr ? "" : " " + verb->get_name() + leading_verbs(*verb, given, from + 1);
+std::string leading_verbs(const CLI::App& app, const std::vector<const char*>& words, size_t from) {
+  const auto* verb = from < words.size() ? find_verb(app, words[from]) : nullptr;
+  return verb == nullptr ? "" : " " + verb->get_name() + leading_verbs(*verb, words, from + 1);
 }
 
 /// Refuses the word `help` before a verb, and as the only word after one.
-void check_help(const CLI::App& app, std::vector<const char*> given) {
+void check_help(const CLI::App& app, std::vector<const char*> words) {
   const auto is_help = [](const char* word) { return std::string_view(word) == "help"; };
-  const bool is_first = is_help(given[0]);
-  if (is_first) given.erase(given.begin());
-  const auto verb = leading_verbs(app, given, 0);
-  require<ConfigError>(!is_first || !verb.empty() || given.empty(), "'", given.empty() ? "" : shortened(given[0]),
+  const bool is_first = is_help(words[0]);
+  if (is_first) words.erase(words.begin());
+  const auto verb = leading_verbs(app, words, 0);
+  require<ConfigError>(!is_first || !verb.empty() || words.empty(), "'", words.empty() ? "" : shortened(words[0]),
                        "' is not a verb; the verbs are ", listed(verbs_in(app)));
   const auto count = static_cast<size_t>(std::count(verb.begin(), verb.end(), ' '));
-  const bool is_last = count > 0 && given.size() == count + 1 && is_help(given.back());
+  const bool is_last = count > 0 && words.size() == count + 1 && is_help(words.back());
   require<ConfigError>(verb.empty() || !(is_first || is_last), "'help' is not a verb; the help of", verb,
                        " is printed by `cloze", verb, " --help`");
 }
@@ -341,14 +341,14 @@ void check_verb(const CLI::App& app, int argc, char** argv) {
   require<ConfigError>(argc > 1, no_verb);
   for (const std::string version : {"-V", "-v", "-version"})
     require<ConfigError>(argv[1] != version, "'", version, "' is not known; `cloze --version` prints the version");
-  std::vector<const char*> given;
+  std::vector<const char*> words;
   bool asks_for_help = false;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     asks_for_help = asks_for_help || word == "--help" || word == "-h" || word == "--version";
-    if (word.empty() || word[0] != '-') given.push_back(argv[i]);
+    if (word.empty() || word[0] != '-') words.push_back(argv[i]);
   }
-  if (given.empty()) {
+  if (words.empty()) {
     auto known = option_names_in(app);
     for (const auto* other : {"-h", "--"}) known.emplace_back(other);
     for (int i = 1; i < argc; ++i) {
@@ -359,10 +359,10 @@ void check_verb(const CLI::App& app, int argc, char** argv) {
     require<ConfigError>(asks_for_help, no_verb);
     return;
   }
-  check_help(app, given);
-  const auto* verb = find_verb(app, given[0]);
-  if (verb == nullptr) refuse_verb(app, given[0]);
-  check_inner_verb(*verb, given.size() > 1 ? given[1] : nullptr, asks_for_help);
+  check_help(app, words);
+  const auto* verb = find_verb(app, words[0]);
+  if (verb == nullptr) refuse_verb(app, words[0]);
+  check_inner_verb(*verb, words.size() > 1 ? words[1] : nullptr, asks_for_help);
 }
 
 namespace {

@@ -46,9 +46,9 @@ void add_predict(CLI::App& app, Globals& globals) {
       "Where the items have labels, figures follow.");
   verb->callback([command, &globals] {
     check_run_first(command->run, {command->file});
-    if (const auto given = command->task; !given.empty()) {
-      command->task = task_file(given);
-      require<ConfigError>(!command->task.empty(), "--task ", given, ": no such file, and no ready task");
+    if (const auto name = command->task; !name.empty()) {
+      command->task = task_file(name);
+      require<ConfigError>(!command->task.empty(), "--task ", name, ": no such file, and no ready task");
     }
     const auto& out = command->out;
     const auto has = [&](const char* ending) { return out.ends_with(ending); };

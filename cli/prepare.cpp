@@ -60,8 +60,8 @@ void add_text_options(CLI::App& verb, PrepareOptions& options) {
                   "leave out files by name or path, or by that of a folder: '*.json', 'old/*', drafts; may be repeated")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
-  const auto add = [&options](const std::vector<std::string>& given) {
-    for (const auto& one : given) add_field(options, one);
+  const auto add = [&options](const std::vector<std::string>& fields) {
+    for (const auto& one : fields) add_field(options, one);
   };
   verb.add_option_function<std::vector<std::string>>(
           "--field", add,

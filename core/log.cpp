@@ -156,8 +156,8 @@ bool has_colours(int file) {
 
 void log_progress(std::string_view text, bool plain) { log_progress(Progress{{std::string(text)}}, plain); }
 
-void log_progress(const Progress& given, bool plain) {
-  auto progress = given;
+void log_progress(const Progress& shown, bool plain) {
+  auto progress = shown;
   for (auto& field : progress.fields) field = in_one_line(printable(field));
   const std::lock_guard lock(log().mutex);
   const bool quiet = log().level == LogLevel::quiet;
@@ -206,9 +206,9 @@ std::string fitted_line(const Progress& progress, size_t columns) {
   while (shown.fields.size() > 1 && width_of(whole_line(shown)) > room) shown.fields.pop_back();
   const auto line = cut(whole_line(shown), room);
   const size_t left = room - width_of(line);
-  const bool has_bar = progress.share >= 0 && shown.fields.size() == progress.fields.size();
+  const bool has_bar = progress.fraction >= 0 && shown.fields.size() == progress.fields.size();
   if (!has_bar || left < bar_frame + shortest_bar) return line;
-  return line + bar(progress.share, std::min(left - bar_frame, longest_bar));
+  return line + bar(progress.fraction, std::min(left - bar_frame, longest_bar));
 }
 
 std::string erasure(size_t width, size_t columns) {

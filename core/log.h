@@ -13,7 +13,7 @@ namespace cloze {
 /// How far some work has come.
 struct Progress {
   std::vector<std::string> fields;  ///< the most important first
-  double share = -1;                ///< of the work that is done, in [0, 1]; below 0: unknown
+  double fraction = -1;             ///< of the work that is done, in [0, 1]; below 0: unknown
 };
 
 /// All fields in one line, two spaces apart.

@@ -192,9 +192,9 @@ std::string bytes(double n) {
 
 std::string significant(double value, int digits) {
   const double size = std::abs(value);
-  const bool whole = size >= std::pow(10, digits - 1) && size < 1e15;
+  const bool is_integer = size >= std::pow(10, digits - 1) && size < 1e15;
   char text[32];
-  if (whole)
+  if (is_integer)
     std::snprintf(text, sizeof text, "%.0f", value);
   else
     std::snprintf(text, sizeof text, "%.*g", digits, value);

@@ -124,8 +124,8 @@ void set_prefix_space(Json& step) {
 
 /// Has a tokenizer.json insert a space before a text. `folder`: named in a warning where others of its steps cut the
 /// text first, so that a space would be before each of their parts.
-void put_space_before_text(Json& whole, const std::string& folder) {
-  auto* first = &whole["pre_tokenizer"];
+void put_space_before_text(Json& document, const std::string& folder) {
+  auto* first = &document["pre_tokenizer"];
   if (first->is_object() && first->contains("pretokenizers") && !(*first)["pretokenizers"].empty())
     first = &(*first)["pretokenizers"][0];
   if (!first->is_object() || first->value("type", "") != "ByteLevel")
@@ -133,7 +133,7 @@ void put_space_before_text(Json& whole, const std::string& folder) {
                                       ": tokenizer.json cuts a text before its byte-level step and inserts no "
                                       "space; give transformers texts that begin with one"));
   set_prefix_space(*first);
-  set_prefix_space(whole["post_processor"]);
+  set_prefix_space(document["post_processor"]);
 }
 
 /// tokenizer.json with every special token, and with those of `frame` around texts; null: with those that the original
@@ -141,11 +141,12 @@ void put_space_before_text(Json& whole, const std::string& folder) {
 /// file cannot say.
 Json tokenizer_json(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, const Tokenizer::Frame* frame,
                     const std::string& folder) {
-  auto whole = parse_json(parts.model->huggingface_json());
+  auto document = parse_json(parts.model->huggingface_json());
   const auto files = parts.model->files();
   const bool original = files.contains("tokenizer.json"), sentencepiece = files.contains("spiece.model");
   if (!original)
-    whole.update({{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}, {"added_tokens", Json::array()}});
+    document.update(
+        {{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}, {"added_tokens", Json::array()}});
   const auto first = original ? static_cast<int64_t>(parts.model->pieces.size()) : 0;
   for (int64_t id = first; id < tokenizer.size(); ++id) {
     if (!tokenizer.is_special(id) && !parts.in_text.contains(id)) continue;
@@ -155,10 +156,10 @@ Json tokenizer_json(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, co
       log_warning("data", concat(folder, ": the added token '", token.content,
                                  "' is searched in normalised text; the exported tokenizer.json finds only its exact "
                                  "spelling"));
-    whole["added_tokens"].push_back(as_json(token));
+    document["added_tokens"].push_back(as_json(token));
   }
-  if (frame) whole["post_processor"] = template_of(tokenizer, *frame);
-  return whole;
+  if (frame) document["post_processor"] = template_of(tokenizer, *frame);
+  return document;
 }
 
 /// tokenizer_config.json: every special token by name, and what the reader takes.
@@ -218,8 +219,8 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
     write(name, name == "tokenizer.json" ? impl_->model->huggingface_json() : content);
   for (const auto& [name, content] : extras.kept)
     if (unchanged) write(name, content);
-  const auto given = frame(reader);
-  auto config = config_of(*this, *impl_, given, reader);
+  const auto own_frame = frame(reader);
+  auto config = config_of(*this, *impl_, own_frame, reader);
   // A tokenizer.json that came alone is of the class that its model implies, which frames it anew.
   if (unchanged && extras.kept.contains("tokenizer.json") && extras.family && !extras.family->classes.empty())
     config["tokenizer_class"] = extras.family->classes[0];
@@ -228,9 +229,9 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
   // A file that came with this model frames texts itself.
   const bool has_own_frame = files.contains("tokenizer.json") && reader && impl_->came_with(*reader);
   if (!unchanged) {
-    auto whole = tokenizer_json(*this, *impl_, has_own_frame ? nullptr : &given, folder);
-    if (lacks_space(*this, reader)) put_space_before_text(whole, folder);
-    write("tokenizer.json", json_text(whole) + "\n");
+    auto document = tokenizer_json(*this, *impl_, has_own_frame ? nullptr : &own_frame, folder);
+    if (lacks_space(*this, reader)) put_space_before_text(document, folder);
+    write("tokenizer.json", json_text(document) + "\n");
   }
   if (!keeps_config)
     write("tokenizer_config.json", json_text(config, 2) + "\n");

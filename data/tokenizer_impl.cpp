@@ -54,8 +54,8 @@ nlohmann::json as_json(const AddedToken& token) {
           {"special", token.special}};
 }
 
-Tokenizer::Impl::Impl(std::shared_ptr<const TokenizerModel> tokenizer_model, Extras given, const std::string& path)
-    : model(std::move(tokenizer_model)), extras(std::move(given)), pieces(model->pieces) {
+Tokenizer::Impl::Impl(std::shared_ptr<const TokenizerModel> tokenizer_model, Extras own_extras, const std::string& path)
+    : model(std::move(tokenizer_model)), extras(std::move(own_extras)), pieces(model->pieces) {
   for (int64_t id = 0; id < size(); ++id) {
     is_special.push_back(model->is_control(id));
     starts_word.push_back(model->starts_word(id));

@@ -64,28 +64,28 @@ struct Tokenizer::Impl {
   AddedTokens finder;                     ///< of these
 
   /// Throws DataError with `path` for added tokens that contradict the vocabulary.
-  Impl(std::shared_ptr<const TokenizerModel> tokenizer_model, Extras given, const std::string& path);
+  Impl(std::shared_ptr<const TokenizerModel> tokenizer_model, Extras own_extras, const std::string& path);
 
   /// Calls `f(begin, end, id)` for each added token in a text, and with the id -1 for the text between them.
   template <class F>
   void each_part(std::string_view text, const F& f) const {
     if (finder.empty()) return f(size_t{0}, text.size(), -1);
-    auto whole = whole_text(text, /*tracked=*/true);
-    finder.split(whole, extras.folding, false);
+    auto normalized = whole_text(text, /*tracked=*/true);
+    finder.split(normalized, extras.folding, false);
     size_t last = 0;
-    for (const auto& part : whole.parts) {
+    for (const auto& part : normalized.parts) {
       if (part.id < 0) continue;
       // A space that normalisation inserts next to an ideograph has the offsets of the ideograph, which is not part of
       // the token.
-      const auto spelled = whole.view(part);
+      const auto spelled = normalized.view(part);
       const auto is_inserted = [&](size_t at) {
-        size_t source = whole.origin(part, at, at + 1).begin;
+        size_t source = normalized.origin(part, at, at + 1).begin;
         return spelled[at] == ' ' && !is_white_space(next_code_point(text, source));
       };
       size_t first = 0, after = spelled.size();
       while (first < after && is_inserted(first)) ++first;
       while (first < after && is_inserted(after - 1)) --after;
-      const auto origin = whole.origin(part, first, after);
+      const auto origin = normalized.origin(part, first, after);
       if (last < origin.begin) f(last, size_t{origin.begin}, -1);
       f(size_t{origin.begin}, size_t{origin.end}, part.id);
       last = origin.end;

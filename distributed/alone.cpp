@@ -21,7 +21,7 @@ class Alone final : public Communicator {
   void broadcast(const Tensor&) override {}
   void move(const Tensor&, int64_t, int64_t) override {}
   std::vector<std::vector<double>> exchange(const std::vector<double>& own) override { return {own}; }
-  std::string share(const std::string& text) override { return text; }
+  std::string broadcast_text(const std::string& text) override { return text; }
   void fail_for_all(const std::string&, int) override {}
 };
 

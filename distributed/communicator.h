@@ -54,7 +54,7 @@ class Communicator {
   /// The numbers of every process, by rank; each gives as many as it has.
   virtual std::vector<std::vector<double>> exchange(const std::vector<double>& own) = 0;
   /// The text of the first process; the others wait for it as long as that one lives.
-  virtual std::string share(const std::string& text) = 0;
+  virtual std::string broadcast_text(const std::string& text) = 0;
   /// Tells all others that this process ends with an error, whose sentence and exit code become theirs.
   virtual void fail_for_all(const std::string& sentence, int exit_code) = 0;
 

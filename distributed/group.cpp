@@ -271,13 +271,13 @@ class Group final : public Communicator {
       for (size_t r = 0, at = 0; r < nodes_of.size(); ++r)
         if (k < nodes_of[r].size()) received[nodes_of[r][k].begin] = {nodes_of[r][k].end, slices_of_others[at++]};
     }
-    const auto given = [&](PartRange node) -> std::optional<Tensor> {
+    const auto sum_of_node = [&](PartRange node) -> std::optional<Tensor> {
       const auto node_slices = received.find(node.begin);
       if (node_slices == received.end() || node_slices->second.first != node.end) return std::nullopt;
       return node_slices->second.second;
     };
     const auto own_slice = slice_of(flat, slices, rank());
-    const auto sum = sum_of_tree(all, given, [&](Tensor& left, const Tensor& right) {
+    const auto sum = sum_of_tree(all, sum_of_node, [&](Tensor& left, const Tensor& right) {
       if (right.data_ptr() != own_slice.data_ptr()) {
         left.add_(right);
         return;
@@ -336,8 +336,8 @@ class Group final : public Communicator {
     size_t most = 0;
     for (const auto& numbers : all) most = std::max(most, static_cast<size_t>(numbers[0]));
     if (most > at_once) {  // again, all of them
-      auto whole = all_of(own, static_cast<int64_t>(most));
-      for (size_t r = 0; r < all.size(); ++r) all[r].insert(all[r].begin() + 1, whole[r].begin(), whole[r].end());
+      auto gathered = all_of(own, static_cast<int64_t>(most));
+      for (size_t r = 0; r < all.size(); ++r) all[r].insert(all[r].begin() + 1, gathered[r].begin(), gathered[r].end());
     }
     for (auto& numbers : all) {
       const auto count = static_cast<size_t>(numbers[0]);
@@ -347,7 +347,7 @@ class Group final : public Communicator {
     return all;
   }
 
-  std::string share(const std::string& text) override {
+  std::string broadcast_text(const std::string& text) override {
     const auto key = concat("shared/", shared_++);
     if (is_first()) {
       guarded([&] { put(store_, key, text); });
@@ -394,7 +394,7 @@ class Group final : public Communicator {
   const device::Nccl* cards_for(const Tensor& like) {
     if (!like.is_cuda()) return nullptr;
     if (!cards_) {
-      const auto id = share(is_first() ? device::Nccl::new_id() : "");
+      const auto id = broadcast_text(is_first() ? device::Nccl::new_id() : "");
       cards_ = std::make_unique<device::Nccl>(rank(), size(), id);
     }
     return cards_.get();

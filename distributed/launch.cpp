@@ -177,11 +177,11 @@ void take_share_of_cores(int64_t index, int64_t count) {
   const auto cores = usable_cores_in_order();
   const auto usable = std::ssize(cores);
   if (usable == 0) return;
-  auto share = parts_of(index, count, usable);
-  if (share.size() == 0) share = {index % usable, index % usable + 1};
+  auto range = parts_of(index, count, usable);
+  if (range.size() == 0) range = {index % usable, index % usable + 1};
   cpu_set_t own;
   CPU_ZERO(&own);
-  for (auto at = share.begin; at < share.end; ++at) CPU_SET(cores[static_cast<size_t>(at)], &own);
+  for (auto at = range.begin; at < range.end; ++at) CPU_SET(cores[static_cast<size_t>(at)], &own);
   sched_setaffinity(0, sizeof own, &own);
 }
 

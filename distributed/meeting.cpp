@@ -61,12 +61,12 @@ int64_t tasks_here(const Variable& variable) {
 }
 
 std::optional<Meeting> meeting_of(const Launcher& launcher, const Variable& variable) {
-  std::vector<std::string> given, missing;
+  std::vector<std::string> present, missing;
   for (const auto* name : {launcher.rank, launcher.size, launcher.local_rank, launcher.local_size})
-    if (name != nullptr) (variable(name) ? given : missing).emplace_back(name);
+    if (name != nullptr) (variable(name) ? present : missing).emplace_back(name);
   const bool is_slurm = launcher.local_size == nullptr;
-  if (given.empty() || (is_slurm && !variable(launcher.size))) return std::nullopt;
-  require<ConfigError>(missing.empty(), given[0], " is set as by ", launcher.name, ", and ", listed(missing),
+  if (present.empty() || (is_slurm && !variable(launcher.size))) return std::nullopt;
+  require<ConfigError>(missing.empty(), present[0], " is set as by ", launcher.name, ", and ", listed(missing),
                        missing.size() == 1 ? " is" : " are", " not; start the run by ", launcher.name, ", or unset it");
   Meeting meeting{.rank = number_in(variable, launcher.rank, 0),
                   .size = number_in(variable, launcher.size, 1),

@@ -28,11 +28,12 @@ inline std::vector<PartRange> subtrees_in(PartRange node, PartRange own) {
 /// The sum of a subtree: what `given(node)` has of it, or else the sum of its left child and of its right one, which
 /// `add(left, right)` adds to the left. Children are asked for from left to right.
 template <class Given, class Add>
-auto sum_of_tree(PartRange node, const Given& given, const Add& add) -> typename decltype(given(node))::value_type {
-  if (auto known = given(node)) return *known;
+auto sum_of_tree(PartRange node, const Given& known_sum, const Add& add) ->
+    typename decltype(known_sum(node))::value_type {
+  if (auto known = known_sum(node)) return *known;
   const int64_t middle = middle_of(node);
-  auto left = sum_of_tree({node.begin, middle}, given, add);
-  auto right = sum_of_tree({middle, node.end}, given, add);
+  auto left = sum_of_tree({node.begin, middle}, known_sum, add);
+  auto right = sum_of_tree({middle, node.end}, known_sum, add);
   add(left, right);
   return left;
 }

@@ -37,14 +37,14 @@ void sum_up(HeldOut& part) {
 
 }  // namespace
 
-std::vector<HeldOut> losses_by_source(const HeldOut& whole, const std::vector<SourceSpan>& sources) {
+std::vector<HeldOut> losses_by_source(const HeldOut& total, const std::vector<SourceSpan>& sources) {
   std::vector<HeldOut> parts;
   if (sources.empty()) return parts;
   std::map<std::string, size_t> index;
   for (const auto& span : sources)
     if (index.try_emplace(span.source, parts.size()).second) parts.push_back({.name = span.source});
   const SourceOf source_of(sources);
-  for (const auto& sequence : whole.sequences)
+  for (const auto& sequence : total.sequences)
     if (sequence.count > 0) parts[index.at(source_of(sequence.document))].sequences.push_back(sequence);
   std::erase_if(parts, [](const HeldOut& part) { return part.sequences.empty(); });
   for (auto& part : parts) sum_up(part);

@@ -13,7 +13,7 @@ namespace cloze {
 /// several documents, or the B of a random segment pair, may hold tokens of another source.
 ///
 /// sources   of the documents, in their order; empty gives none
-std::vector<HeldOut> losses_by_source(const HeldOut& whole, const std::vector<SourceSpan>& sources);
+std::vector<HeldOut> losses_by_source(const HeldOut& total, const std::vector<SourceSpan>& sources);
 
 /// Documents that have predictions.
 uint64_t scored_documents(const HeldOut& loss);

@@ -24,10 +24,10 @@ void read_generation_ids(const json& config, const Family& family, ModelConfig& 
                open = key.name == "eos_token_id" || key.name == "pad_token_id" || key.name == "decoder_start_token_id";
     if (!j.contains(key.name) || (!forced && !open)) continue;
     const auto& value = j[key.name];
-    const bool given = config.contains(key.name) && !config[key.name].is_null();
-    if (forced || (!given && !value.is_null()))
+    const bool has_key = config.contains(key.name) && !config[key.name].is_null();
+    if (forced || (!has_key && !value.is_null()))
       key.read(model, {value.is_array() && value.size() == 1 ? value[0] : value, j, key.name, path});
-    else if (given && !value.is_null() && value != config[key.name])
+    else if (has_key && !value.is_null() && value != config[key.name])
       log_warning("import", concat(path, ": '", key.name, "' is ", json_text(value), ", but ",
                                    json_text(config[key.name]), " in config.json, which is used"));
   }
@@ -79,8 +79,8 @@ ModelConfig read_model(const json& j, const std::string& path) {
   c.freeze_pad_embedding = false;
   for (const auto& key : family.table.keys) {
     const auto value = j.find(key.name);
-    const bool given = value != j.end() && (key.may_be_null || !value->is_null());
-    key.read(model, {given ? *value : key.absent, j, key.name, path});
+    const bool has_key = value != j.end() && (key.may_be_null || !value->is_null());
+    key.read(model, {has_key ? *value : key.absent, j, key.name, path});
   }
   read_generation_ids(j, family, model, path);
   read_text_ids(j, family, c, path);

@@ -24,8 +24,8 @@ namespace {
 
 /// Throws ConfigError unless `g` is the generator that `rtd` makes for this discriminator.
 void require_generator(const TransformerConfig& g, const TransformerConfig& expected, const std::string& folder) {
-  const auto same = [&](const char* key, const auto& given, const auto& wanted) {
-    require<ConfigError>(given == wanted, "--generator ", folder, ": its ", key, " is ", given,
+  const auto same = [&](const char* key, const auto& value, const auto& wanted) {
+    require<ConfigError>(value == wanted, "--generator ", folder, ": its ", key, " is ", value,
                          ", but with this discriminator it must be ", wanted, "; the two cannot be one run");
   };
   same("hidden_size", g.hidden_size, expected.hidden_size);

@@ -7,7 +7,8 @@ namespace cloze {
 
 struct Collator::Impl {
   explicit Impl(RowContext made) : context(std::move(made)), rows(make_rows(context)) {}
-  Impl(RowContext given, std::unique_ptr<RowMaker> made) : context(std::move(given)), rows(std::move(made)) {}
+  Impl(RowContext row_context, std::unique_ptr<RowMaker> made)
+      : context(std::move(row_context)), rows(std::move(made)) {}
 
   RowContext context;
   std::unique_ptr<RowMaker> rows;

@@ -49,15 +49,15 @@ std::optional<SegmentPairRule> segment_pair_rule(const Objectives& objectives, R
 
 SegmentPair make_segment_pair(const SegmentPairRule& rule, const TokenStore& store, const Example& example,
                               uint64_t budget, Stream stream) {
-  const Span whole = example.spans.front();
+  const Span text = example.spans.front();
   SegmentPair pair;
   if (example.random_next) {
-    const bool has_room = example.target_length > whole.count && !rule.single_sentences;
-    const uint64_t wanted = has_room ? example.target_length - whole.count : 1;
-    pair = {.a = whole, .b = random_segment(store, example, wanted, stream), .label = 1, .forced = true};
+    const bool has_room = example.target_length > text.count && !rule.single_sentences;
+    const uint64_t wanted = has_room ? example.target_length - text.count : 1;
+    pair = {.a = text, .b = random_segment(store, example, wanted, stream), .label = 1, .forced = true};
   } else {
     const uint64_t split = example.cuts[stream.below(example.cuts.size())];
-    pair = {.a = {whole.first, split}, .b = {whole.first + split, whole.count - split}};
+    pair = {.a = {text.first, split}, .b = {text.first + split, text.count - split}};
     if (rule.swap_prob > 0 && stream.bernoulli(rule.swap_prob)) {
       std::swap(pair.a, pair.b);
       pair.label = 1;

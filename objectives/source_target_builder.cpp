@@ -103,16 +103,17 @@ uint64_t CorruptionBuilder::length() const {
 
 void CorruptionBuilder::shorten(ExampleText& text, double length) const {
   auto& [tokens, offsets, sentence_lengths] = text;
-  const auto share = static_cast<double>(in_.data.max_seq_length) / length;
-  auto kept = std::clamp<size_t>(static_cast<size_t>(share * static_cast<double>(tokens.size())), 1, tokens.size() - 1);
-  size_t sentences = 0, whole = 0;  // of the kept text
-  while (sentences < sentence_lengths.size() && whole + static_cast<size_t>(sentence_lengths[sentences]) <= kept)
-    whole += static_cast<size_t>(sentence_lengths[sentences++]);
-  if (keeps_sentences() && whole > 0) kept = whole;
+  const auto kept_fraction = static_cast<double>(in_.data.max_seq_length) / length;
+  auto kept =
+      std::clamp<size_t>(static_cast<size_t>(kept_fraction * static_cast<double>(tokens.size())), 1, tokens.size() - 1);
+  size_t sentences = 0, complete = 0;  // of the kept text
+  while (sentences < sentence_lengths.size() && complete + static_cast<size_t>(sentence_lengths[sentences]) <= kept)
+    complete += static_cast<size_t>(sentence_lengths[sentences++]);
+  if (keeps_sentences() && complete > 0) kept = complete;
   tokens.resize(kept);
   offsets.resize(kept);
   sentence_lengths.resize(sentences);
-  if (kept > whole) sentence_lengths.push_back(static_cast<int64_t>(kept - whole));
+  if (kept > complete) sentence_lengths.push_back(static_cast<int64_t>(kept - complete));
 }
 
 SourceTarget CorruptionBuilder::build(const Example& example, Stream stream, RowDraws& drawn) const {

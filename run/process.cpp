@@ -64,11 +64,11 @@ void configure_threads(int64_t threads) {
 }
 
 std::string shared_cores_warning(const CoreTime& before, const CoreTime& now) {
-  constexpr double much = 0.1, long_enough = 1;  // a share of the time in which threads could have run; [s]
+  constexpr double much = 0.1, long_enough = 1;  // a fraction of the time in which threads could have run; [s]
   const double used = now.used - before.used, waited = now.waited - before.waited;
-  const double share = 1 - share_of_cores(before, now);
-  if (used + waited < long_enough || share < much) return {};
-  return concat("threads waited for a core ", std::lround(100 * share),
+  const double fraction = 1 - share_of_cores(before, now);
+  if (used + waited < long_enough || fraction < much) return {};
+  return concat("threads waited for a core ", std::lround(100 * fraction),
                 " % of the time: end the other processes on these cores, or expect steps to take so much longer");
 }
 
@@ -83,10 +83,10 @@ double machine_memory() {
   if (sysinfo(&info) != 0) return 0;
   const auto unit = static_cast<double>(info.mem_unit);
   const double swap = unit * static_cast<double>(info.totalswap);
-  const double whole = unit * static_cast<double>(info.totalram) + swap;
+  const double total = unit * static_cast<double>(info.totalram) + swap;
   std::ifstream file("/proc/self/cgroup");
   const std::string groups{std::istreambuf_iterator<char>(file), {}};
-  return std::min(whole, group_memory(groups, "/sys/fs/cgroup", swap));
+  return std::min(total, group_memory(groups, "/sys/fs/cgroup", swap));
 }
 
 double group_memory(const std::string& groups, const std::string& root, double swap) {

@@ -50,8 +50,8 @@ bool is_run_file(const std::string& name) {
 }
 
 bool is_left_of_run(const std::string& name) {
-  const auto whole = name.substr(0, name.rfind(".tmp-"));
-  return is_staged(name) && (is_run_file(whole) || is_step_name(whole));
+  const auto final_name = name.substr(0, name.rfind(".tmp-"));
+  return is_staged(name) && (is_run_file(final_name) || is_step_name(final_name));
 }
 
 bool is_kept_file(const std::string& name) {

@@ -48,7 +48,7 @@ TokenStore open_tokens(const RunConfig& config, const std::string& split) {
   std::vector<TextPart> parts;
   for (const auto& [tokens, weight] : mixture)
     parts.push_back(
-        {.text = with_sentinels(TokenStore(tokens, split), sentinels, /*is_told=*/parts.empty()), .share = weight});
+        {.text = with_sentinels(TokenStore(tokens, split), sentinels, /*is_told=*/parts.empty()), .fraction = weight});
   return TokenStore::mixture(std::move(parts));
 }
 

@@ -39,10 +39,10 @@ int flag_in(const std::string& text) {
 
 TaskRecord::TaskRecord(const TaskConfig& task, LabelPool& labels, const SplitOptions& options)
     : config(task), pool(labels), tag_check(task.data.scheme), options_(options) {
-  const auto given = given_labels(task).names;
+  const auto names = given_labels(task).names;
   for (const auto& [written, name] : task.labels.items) {
     names_.emplace(written, name.text);
-    places_.emplace(written, std::ranges::find(given, name.text) - given.begin());
+    places_.emplace(written, std::ranges::find(names, name.text) - names.begin());
   }
 }
 

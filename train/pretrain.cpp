@@ -283,7 +283,7 @@ int64_t parts_for(const RunConfig& config, const PretrainOptions& options, int64
 RunConfig with_parts(RunConfig config, const PretrainOptions& options, Communicator& processes) {
   const auto size = processes.size();
   const auto own = processes.is_first() ? parts_for(config, options, size) : 0;
-  config.train.parts = std::stoll(processes.share(concat(own)));
+  config.train.parts = std::stoll(processes.broadcast_text(concat(own)));
   require<ConfigError>(config.train.parts >= size, "train.parts is ", config.train.parts, ", and ", size,
                        " processes cannot each have a part of a step; start ", config.train.parts,
                        " at most, or begin a new run with --set train.parts=", size);
@@ -297,9 +297,9 @@ void tell_failed(const Training& training, const std::exception& error) {
 
 }  // namespace
 
-PretrainReport pretrain(const RunConfig& given, const PretrainOptions& options, const TrainingParts& parts,
+PretrainReport pretrain(const RunConfig& run_config, const PretrainOptions& options, const TrainingParts& parts,
                         Communicator& processes) {
-  const auto config = with_parts(given, options, processes);
+  const auto config = with_parts(run_config, options, processes);
   validate(config);
   if (begins(options)) refuse_ignored_options(config);
   require<ConfigError>(

@@ -57,7 +57,7 @@ int64_t Shares::owner_of_micro_batch(int64_t micro_batch, int64_t of_step) const
 
 /// The sum of the subtree of own parts, in the flat gradients where the last own part is among them.
 Tensor Shares::sum_of_parts(const PartRange& node, const std::function<void(int64_t part)>& add_part) {
-  const auto given = [&](const PartRange& part) -> std::optional<Tensor> {
+  const auto known_sum = [&](const PartRange& part) -> std::optional<Tensor> {
     if (part.size() > 1) return std::nullopt;
     add_part(part.begin);
     if (part.end == own_parts().end) return flat_.grads;
@@ -65,7 +65,7 @@ Tensor Shares::sum_of_parts(const PartRange& node, const std::function<void(int6
     flat_.grads.zero_();
     return kept;
   };
-  return sum_of_tree(node, given, [&](Tensor& left, const Tensor& right) {
+  return sum_of_tree(node, known_sum, [&](Tensor& left, const Tensor& right) {
     if (!right.is_same(flat_.grads)) {
       left.add_(right);
       return;

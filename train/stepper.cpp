@@ -138,9 +138,9 @@ struct Stepper::Impl {
     return "the gradient norm";
   }
 
-  std::vector<BatchFacts> batch_facts(const OwnBatches& given) const {
+  std::vector<BatchFacts> batch_facts(const OwnBatches& own) const {
     std::vector<BatchFacts> facts;
-    for (const auto& micro_batch : given.micro_batches)
+    for (const auto& micro_batch : own.micro_batches)
       for (const auto& batch : micro_batch) {
         auto& known = facts.emplace_back();
         known.tokens = batch.tokens;

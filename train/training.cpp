@@ -41,16 +41,16 @@ StepSize step_size_of(const RunConfig& config, int64_t phase) {
 
 }  // namespace
 
-Training::Training(const RunConfig& given, const PretrainOptions& pretrain_options, const TrainingParts& made_of,
+Training::Training(const RunConfig& run_config, const PretrainOptions& pretrain_options, const TrainingParts& made_of,
                    Communicator& group, RunLock* held)
     : options(pretrain_options),
       parts(made_of),
       processes(group),
-      machine(memory_for(given, group.size_here())),
+      machine(memory_for(run_config, group.size_here())),
       lock(held),
-      store(open_tokens(given, "train")),
-      held_out_store(open_tokens(given, "valid")),
-      config(resolved_config(given, store)),
+      store(open_tokens(run_config, "train")),
+      held_out_store(open_tokens(run_config, "valid")),
+      config(resolved_config(run_config, store)),
       collator(parts.rows(config_of_phase(config, 0), store, {})),
       step_size(step_size_of(config, 0)),
       guessing{.loss = std::log(static_cast<double>(backbone_of(config.model).vocab_size))} {}

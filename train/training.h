@@ -57,7 +57,7 @@ RunConfig resolved_config(RunConfig config, const TokenStore& store);
 /// own. Of several processes the first has the callbacks, and the others make its steps (train/follow.h).
 struct Training {
   /// held  of the run's folder; null: this is not the first process, and writes nothing
-  Training(const RunConfig& given, const PretrainOptions& pretrain_options, const TrainingParts& made_of,
+  Training(const RunConfig& run_config, const PretrainOptions& pretrain_options, const TrainingParts& made_of,
            Communicator& group, RunLock* held);
 
   /// Adds a callback to the end of the list.

@@ -67,10 +67,10 @@ std::string long_decay_warning(const Objectives& objectives, int64_t steps) {
   for (const auto& masking : maskings_of(objectives)) {
     if (masking.initial_mlm_probability == 0 || steps == 0 || masking.decay_steps <= steps) continue;
     const auto change = masking.mlm_probability - masking.initial_mlm_probability;
-    const auto share = static_cast<double>(steps) / static_cast<double>(masking.decay_steps);
+    const auto fraction = static_cast<double>(steps) / static_cast<double>(masking.decay_steps);
     return concat("decay_steps is ", masking.decay_steps, ", and the run has ",
                   counted(static_cast<size_t>(steps), "step"), ": it ends with ",
-                  in_percent(masking.initial_mlm_probability + share * change),
+                  in_percent(masking.initial_mlm_probability + fraction * change),
                   " of the tokens predicted, not with the ", in_percent(masking.mlm_probability),
                   " of mlm_probability; lower decay_steps, or leave it out");
   }

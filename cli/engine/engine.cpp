@@ -39,7 +39,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string percent(double part, double whole) { return fixed(whole > 0 ? 100 * part / whole : 0, 1) + " %"; }
+std::string percent(double part, double total) { return fixed(total > 0 ? 100 * part / total : 0, 1) + " %"; }
 
 /// `runs/a: accuracy 0.8291 on the test part of sst2, by the best step, 630; predictions in runs/a/predictions.jsonl`
 std::string task_words(const PretrainCommand& c, const PretrainReport& r) {
@@ -220,11 +220,11 @@ int run(const BabylmFinetuneCommand& c) {
 /// Prints the most probable completions of all blanks together.
 void print_completions(const LoadedRun& opened, const std::string& text, const FillCommand& c) {
   json list = json::array();
-  for (const auto& [whole, score] : fill_spans(opened, text, c.top)) {
+  for (const auto& [filled, score] : fill_spans(opened, text, c.top)) {
     if (c.json)
-      list.push_back({{"text", whole}, {"score", score}});
+      list.push_back({{"text", filled}, {"score", score}});
     else
-      print_text(whole + "\n");
+      print_text(filled + "\n");
   }
   if (c.json) print_data(json_text(json{{"text", text}, {"filled", list}}) + "\n");
 }

@@ -108,7 +108,7 @@ class Rank {
 
   /// Throws ConfigError, with the mend, in a process that differs from the first.
   void compare(const char* what, const json& own, const char* mend) {
-    const auto first = parse_json(group_->share(json_text(json{{what, own}})))[what];
+    const auto first = parse_json(group_->broadcast_text(json_text(json{{what, own}})))[what];
     for (const auto& [fact, value] : own.items())
       require<ConfigError>(value == first[fact], "the ", fact, " is ", value.get<std::string>(), ", and ",
                            first[fact].get<std::string>(), " of ", group_->name_of(0), "; ", mend);
@@ -151,19 +151,19 @@ class Rank {
   int lead(const TrainTogether& train) {
     const Trainer trainer{.train =
                               [&](const PretrainCommand& command) {
-                                group_->share(serialised(command));
+                                group_->broadcast_text(serialised(command));
                                 return train_one(command, train);
                               },
                           .is_shared = true,
                           .goes_on = meeting_.restarts > 0};
     const int code = command_.lead(trainer);
-    group_->share(json_text(json{{"end", code}}));
+    group_->broadcast_text(json_text(json{{"end", code}}));
     return code;
   }
 
   int follow(const TrainTogether& train) {
     for (;;) {
-      const auto order = parse_json(group_->share(""));
+      const auto order = parse_json(group_->broadcast_text(""));
       if (order.contains("end")) return order["end"];
       train_one(command_of(order), train);
     }

@@ -48,9 +48,9 @@ std::string meant_by_number(std::string text) {
   const auto unit = unit_of(end, last);
   if (error != std::errc() || (end != last && unit == 1)) return "";
   value *= static_cast<double>(unit);
-  const double whole = std::round(value);
-  const bool is_meant = std::abs(whole) < 1e15 && std::abs(value - whole) <= 1e-9 * std::abs(whole);
-  return is_meant ? concat("; write ", static_cast<int64_t>(whole)) : "";
+  const double rounded = std::round(value);
+  const bool is_meant = std::abs(rounded) < 1e15 && std::abs(value - rounded) <= 1e-9 * std::abs(rounded);
+  return is_meant ? concat("; write ", static_cast<int64_t>(rounded)) : "";
 }
 
 bool is_missing(const ConfigNode& node) { return node.type == Type::absent; }
@@ -189,9 +189,9 @@ void refuse_map(const ConfigNode& map, const std::string& path, std::vector<Issu
     const auto text = one_line(value);
     values += (values.empty() ? "" : ", ") + (text.empty() ? key : text);
   }
-  const auto given = map.where.starts_with("--set") ? path + "=" : "";
+  const auto prefix = map.where.starts_with("--set") ? path + "=" : "";
   issues.push_back(
-      {map.where, "'" + path + "' must be a list, not a map", "; give " + given + shortened("[" + values + "]")});
+      {map.where, "'" + path + "' must be a list, not a map", "; give " + prefix + shortened("[" + values + "]")});
 }
 
 void decode_list(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
@@ -253,9 +253,9 @@ void unknown_keys(const ConfigNode& map, const std::string& path, const std::vec
     std::string near;
     for (const auto& meant : meant_by_key(key, known))
       near += (near.empty() ? "; did you mean '" : " or '") + join_path(path, meant) + "'";
-    const auto whole = join_path(path, key);
+    const auto full_path = join_path(path, key);
     issues.push_back(
-        {node.key_where, "unknown key '" + shortened(whole) + "'", near.empty() ? all : near + "?", whole});
+        {node.key_where, "unknown key '" + shortened(full_path) + "'", near.empty() ? all : near + "?", full_path});
   }
 }
 
@@ -265,13 +265,13 @@ namespace {
 std::string mend_of_type(const ConfigNode& node, bool is_map, const std::string& path) {
   const bool is_set = node.where.starts_with("--set"),
              is_element = path.find_last_not_of("0123456789") == path.rfind('.');
-  const auto given = is_set ? path + "=" : "";
+  const auto prefix = is_set ? path + "=" : "";
   if (is_map)
     return "; give " + (is_set && !is_element ? path + ".KEY=VALUE" : "{KEY: VALUE}") + ", with one of its keys";
-  if (node.type == Type::scalar) return "; give " + given + "[{KEY: VALUE}], a list of maps";
-  if (is_set && !node.where.starts_with("--set " + given) && !node.items.empty())
+  if (node.type == Type::scalar) return "; give " + prefix + "[{KEY: VALUE}], a list of maps";
+  if (is_set && !node.where.starts_with("--set " + prefix) && !node.items.empty())
     return "; its elements are numbered from 0: write " + path + ".0." + shortened(node.items[0].first);
-  return "; give " + given + shortened("[" + one_line(node) + "]") + ", a list of it";
+  return "; give " + prefix + shortened("[" + one_line(node) + "]") + ", a list of it";
 }
 
 }  // namespace

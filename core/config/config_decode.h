@@ -172,7 +172,7 @@ class Decoder {
 
   /// A list whose elements start as copies of `whole` and are changed by their own presets and keys.
   template <class T, class Whole>
-  void parts(const char* key, std::vector<T>& field, const Whole& whole, const char*) {
+  void parts(const char* key, std::vector<T>& field, const Whole& parent, const char*) {
     known_.emplace_back(key);
     const ConfigNode* node = map_ ? map_->find(key) : nullptr;
     const auto path = join_path(path_, key);
@@ -181,13 +181,13 @@ class Decoder {
     for (const auto& [name, item] : node->items) {
       const auto at = join_path(path, std::to_string(field.size()));
       T& part = field.emplace_back();
-      static_cast<Whole&>(part) = whole;
+      static_cast<Whole&>(part) = parent;
       part.like.clear();  // the preset of the whole is already in its values, which its own keys may have changed
       if (!expect(item, ConfigNode::Type::map, at, issues_)) continue;
       Decoder inner(&item, at, "", issues_);
       describe(inner, part);
       inner.finish(false);
-      if (part.like.empty()) part.like = whole.like;
+      if (part.like.empty()) part.like = parent.like;
     }
   }
 

@@ -70,15 +70,15 @@ std::string explain_entry(const ConfigTree& tree, const std::string& path, const
   std::string out = path + (entry->leaf ? " = " + entry->value : "") + "\n";
   if (!entry->words.empty()) out += "  meaning  " + entry->words + "\n";
   if (!entry->rule.empty()) out += "  allowed  " + entry->rule + "\n";
-  const Entry *standard = find_entry(defaults, path), *whole = find_entry(now, entry->whole);
+  const Entry *standard = find_entry(defaults, path), *inherited = find_entry(now, entry->inherited);
   const ConfigNode* node = tree.find(path);
   if (node && node->type != ConfigNode::Type::absent) {
     out += "  set by   " + node->where + "\n";
     for (const auto& earlier : node->overridden) out += "  instead of " + earlier + "\n";
     if (standard && standard->leaf) out += "  default  " + standard->value + "\n";
-  } else if (whole && whole->value == entry->value) {
-    out += "  set by   " + whole->path + ", which it inherits\n";
-  } else if (entry->leaf && (whole || (standard && standard->value != entry->value))) {
+  } else if (inherited && inherited->value == entry->value) {
+    out += "  set by   " + inherited->path + ", which it inherits\n";
+  } else if (entry->leaf && (inherited || (standard && standard->value != entry->value))) {
     // Not given, and yet not the default: a preset of its struct or of an enclosing one set it.
     out += "  set by   " + preset_of(tree, path) + "\n" + (standard ? "  default  " + standard->value + "\n" : "");
   } else {

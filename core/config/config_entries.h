@@ -19,7 +19,7 @@ struct Entry {
   std::string path, key, type, value, words, rule;
   int depth = 0;
   bool leaf = true;
-  std::string whole{};  ///< path of the value it inherits when it is not given; empty: it has a default
+  std::string inherited{};  ///< path of the value it inherits when it is not given; empty: it has a default
 };
 
 /// Lists the entries of a struct.
@@ -66,7 +66,7 @@ class Walker {
     const auto first = entries_.size();
     (*this)(key, field, words);
     for (auto i = first; i < entries_.size(); ++i)
-      if (entries_[i].depth > depth_) entries_[i].whole = join_path(path_, entries_[i].key);
+      if (entries_[i].depth > depth_) entries_[i].inherited = join_path(path_, entries_[i].key);
   }
   template <class T>
   void walk(T& c) {

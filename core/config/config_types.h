@@ -91,11 +91,11 @@ inline constexpr bool is_list<std::vector<T>> = is_scalar<T>;
 
 /// The rule of an entry: the given one, else that of the enum.
 template <class T>
-Rule rule_of(const Rule& given) {
+Rule rule_of(const Rule& rule) {
   if constexpr (is_choice<T>)
-    return given.allowed.empty() ? any_of<T>() : given;
+    return rule.allowed.empty() ? any_of<T>() : rule;
   else
-    return given;
+    return rule;
 }
 /// `words: name = meaning; name = meaning` for the choices that a rule allows.
 template <class T>

@@ -71,10 +71,10 @@ void check_text(const std::string& text, const std::string& name) {
   const bool is_wide = text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF");
   require<ConfigError>(!is_wide, name, ": is UTF-16; save it as UTF-8");
   Quotations quotations;
-  const std::string_view whole = text, mark = "\uFEFF";  // a byte order mark
+  const std::string_view view = text, mark = "\uFEFF";  // a byte order mark
   int line = 1, column = 0, open = 0;
-  for (size_t at = whole.starts_with(mark) ? mark.size() : 0; at < whole.size(); ++at) {
-    const char c = whole[at];
+  for (size_t at = view.starts_with(mark) ? mark.size() : 0; at < view.size(); ++at) {
+    const char c = view[at];
     ++column;
     if (c == '\n') {
       ++line;
@@ -88,7 +88,7 @@ void check_text(const std::string& text, const std::string& name) {
     if (c == ']' || c == '}') --open;
     require<ConfigError>(open <= max_config_depth, location(name, line, column), ": brackets are nested deeper than ",
                          max_config_depth, "; flatten them");
-    require<ConfigError>(!begins_with_other_space(whole.substr(at)), location(name, line, column),
+    require<ConfigError>(!begins_with_other_space(view.substr(at)), location(name, line, column),
                          ": an invisible character that YAML takes for a letter; replace it by a space, or put the "
                          "text in quotes");
   }

@@ -81,10 +81,10 @@ std::vector<std::string> names_of_tasks() {
 std::string did_you_mean_task(const std::string& name) { return did_you_mean(without_ending(name), names_of_tasks()); }
 
 std::string task_of_name(const std::string& name) {
-  const fs::path given(name);
-  const auto folder = given.parent_path();
+  const fs::path path(name);
+  const auto folder = path.parent_path();
   const bool is_named = folder.empty() || folder == "tasks" || folder == "configs/tasks";
-  return is_named ? config_of_name("tasks/" + given.filename().string()) : "";
+  return is_named ? config_of_name("tasks/" + path.filename().string()) : "";
 }
 
 }  // namespace cloze

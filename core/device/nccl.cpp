@@ -61,9 +61,9 @@ std::string Nccl::new_id() {
 }
 
 Nccl::Nccl(int64_t rank, int64_t size, const std::string& id) {
-  Id given{};
-  std::memcpy(given.bytes, id.data(), std::min(sizeof given.bytes, id.size()));
-  nccl().check(nccl().begin(&communicator_, static_cast<int>(size), given, static_cast<int>(rank)));
+  Id own_id{};
+  std::memcpy(own_id.bytes, id.data(), std::min(sizeof own_id.bytes, id.size()));
+  nccl().check(nccl().begin(&communicator_, static_cast<int>(size), own_id, static_cast<int>(rank)));
 }
 
 Nccl::~Nccl() { nccl().end(communicator_); }

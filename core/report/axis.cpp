@@ -8,7 +8,7 @@
 
 namespace cloze {
 
-double Axis::share(double value) const {
+double Axis::fraction(double value) const {
   return logarithmic ? std::log(value / low) / std::log(high / low) : (value - low) / (high - low);
 }
 

@@ -11,7 +11,7 @@ struct Axis {
   std::vector<double> ticks{};
   bool logarithmic = false;
   /// Where a value stands: 0 at `low`, 1 at `high`.
-  double share(double value) const;
+  double fraction(double value) const;
   /// The value that stands there.
   double at(double fraction) const;
 };

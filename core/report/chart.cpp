@@ -64,7 +64,7 @@ std::string pixels(double length) {
   return concat(tenths < 0 ? "-" : "", size / 10, size % 10 == 0 ? "" : "." + std::to_string(size % 10));
 }
 
-/// A share of the width or the height.
+/// A fraction of the width or the height.
 std::string part_of(double fraction) { return fixed(100 * fraction, 2) + "%"; }
 
 bool has_area(ChartMark mark) { return mark == ChartMark::band || mark == ChartMark::margin; }
@@ -96,7 +96,7 @@ struct Drawing {
 
   /// The position of a point, from the upper left corner; none for one that the axes cannot have.
   std::optional<PlotPoint> position(const PlotPoint& point) const {
-    const double across = x.share(point.x), down = 1 - y.share(point.y);
+    const double across = x.fraction(point.x), down = 1 - y.fraction(point.y);
     if (!(std::abs(point.x) <= 1e100 && std::abs(point.y) <= 1e100 && std::isfinite(across) && std::isfinite(down)))
       return {};
     return PlotPoint{across, std::clamp(down, -2.0, 3.0)};  // far outside is cut off all the same
@@ -150,8 +150,8 @@ struct Drawing {
       const auto at = position(series.points[i]);
       if (!at) continue;
       if (series.mark == ChartMark::bars && series.points[i].y != 0) {
-        const double half = series.bar_width / 2, left = x.share(series.points[i].x - half),
-                     right = x.share(series.points[i].x + half), foot = 1 - y.share(0);
+        const double half = series.bar_width / 2, left = x.fraction(series.points[i].x - half),
+                     right = x.fraction(series.points[i].x + half), foot = 1 - y.fraction(0);
         svg += concat("<rect class=\"bar ", colour, "\" x=\"", part_of(left), "\" y=\"", part_of(std::min(at->y, foot)),
                       "\" width=\"", part_of(right - left), "\" height=\"", part_of(std::abs(foot - at->y)), "\">",
                       hint(series, i), "</rect>");
@@ -168,13 +168,13 @@ struct Drawing {
   std::string svg() const {
     std::string svg;
     for (const double tick : y.ticks) {
-      const auto at = part_of(1 - y.share(tick));
+      const auto at = part_of(1 - y.fraction(tick));
       svg += concat("<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"", at, "\" y2=\"", at,
                     "\"/><text class=\"tick\" x=\"-8\" y=\"", at, "\" dy=\".32em\" text-anchor=\"end\">",
                     tick_text(y, tick), "</text>");
     }
     for (const double tick : x.ticks)
-      svg += concat("<text class=\"tick\" x=\"", part_of(x.share(tick)),
+      svg += concat("<text class=\"tick\" x=\"", part_of(x.fraction(tick)),
                     "\" y=\"100%\" dy=\"1.5em\" text-anchor=\"middle\">", tick_text(x, tick), "</text>");
     svg += concat("<line class=\"axis\" x1=\"0\" x2=\"100%\" y1=\"100%\" y2=\"100%\"/><text class=\"label\" x=\"50%\" ",
                   "y=\"100%\" dy=\"3.1em\" text-anchor=\"middle\">", chart_text(chart.x_label, 80), "</text>",
@@ -295,7 +295,7 @@ std::string legend_html(const std::vector<std::pair<std::string, std::string>>& 
 namespace {
 
 /// The position of a value on an axis.
-std::string along(const Axis& axis, double value) { return part_of(axis.share(value)); }
+std::string along(const Axis& axis, double value) { return part_of(axis.fraction(value)); }
 
 std::string row_line(const Axis& axis, const std::string& style, double low, double high, const char* y1,
                      const char* y2) {
@@ -327,7 +327,7 @@ std::string row_chart_html(const RowChart& chart) {
   }
   if (chart.margin > 0)
     grid += concat("<rect class=\"margin\" x=\"", at(-chart.margin), "\" width=\"",
-                   part_of(chart.axis.share(chart.margin) - chart.axis.share(-chart.margin)),
+                   part_of(chart.axis.fraction(chart.margin) - chart.axis.fraction(-chart.margin)),
                    "\" y=\"0\" height=\"100%\"/>");
   if (chart.has_zero) grid += line("zero", 0, 0, "0", "100%");
   const auto title = escaped_html(chart.title);

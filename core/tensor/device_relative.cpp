@@ -91,19 +91,19 @@ Scored scored(const Terms& terms) {
 
 struct DeviceRelative : Function<DeviceRelative> {
   static Tensor forward(AutogradContext* context, const Tensor& queries, const Tensor& sources, const Tensor& distances,
-                        const Tensor&, int64_t heads, const RelativeTerms& given, const Dropout& drop) {
+                        const Tensor&, int64_t heads, const RelativeTerms& bias_terms, const Dropout& drop) {
     const auto dense = [](const Tensor& x) { return x.defined() ? x.contiguous() : Tensor(); };
     const Terms terms{queries.contiguous(),
                       sources.contiguous(),
                       distances.contiguous(),
-                      dense(given.distance_offset),
-                      dense(given.distance_list),
-                      dense(given.segments_differ),
-                      dense(given.visible),
-                      given.r_w,
-                      given.r_r,
-                      given.r_s,
-                      given.segments,
+                      dense(bias_terms.distance_offset),
+                      dense(bias_terms.distance_list),
+                      dense(bias_terms.segments_differ),
+                      dense(bias_terms.visible),
+                      bias_terms.r_w,
+                      bias_terms.r_r,
+                      bias_terms.r_s,
+                      bias_terms.segments,
                       heads};
     const auto made = scored(terms);
     const auto kv = terms.keys_and_values();

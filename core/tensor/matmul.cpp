@@ -109,13 +109,13 @@ int64_t in_units(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
 
 /// Of `count` parts of a multiplication, the number of cuts along its rows with which a part costs the least.
 template <class T>
-int64_t row_parts_of(const Gemm<T>& whole, const kernels::GemmKernel<T>& kernel, int64_t count) {
+int64_t row_parts_of(const Gemm<T>& product, const kernels::GemmKernel<T>& kernel, int64_t count) {
   int64_t row_parts = 1, min_cost = 0;
   for (int64_t parts = 1; parts <= count; ++parts) {
     if (count % parts != 0) continue;
-    const int64_t rows = in_units(in_units(whole.rows, kernel.rows), parts) * kernel.rows,
-                  columns = in_units(in_units(whole.columns, kernel.columns), count / parts) * kernel.columns;
-    const int64_t cost = rows * columns + kernel.packing_cost * (columns + (whole.a_depth_major ? rows : 0));
+    const int64_t rows = in_units(in_units(product.rows, kernel.rows), parts) * kernel.rows,
+                  columns = in_units(in_units(product.columns, kernel.columns), count / parts) * kernel.columns;
+    const int64_t cost = rows * columns + kernel.packing_cost * (columns + (product.a_depth_major ? rows : 0));
     if (min_cost == 0 || cost < min_cost) {
       min_cost = cost;
       row_parts = parts;
@@ -132,12 +132,12 @@ std::pair<int64_t, int64_t> range_of(int64_t k, int64_t parts, int64_t size, int
 
 /// Computes these rows and columns of a multiplication by our kernel.
 template <class T>
-void compute_part(const Gemm<T>& whole, const kernels::GemmKernel<T>& kernel, std::pair<int64_t, int64_t> rows,
+void compute_part(const Gemm<T>& product, const kernels::GemmKernel<T>& kernel, std::pair<int64_t, int64_t> rows,
                   std::pair<int64_t, int64_t> columns) {
   const auto [row, row_end] = rows;
   const auto [column, column_end] = columns;
   if (row >= row_end || column >= column_end) return;
-  Gemm<T> p = whole;
+  Gemm<T> p = product;
   p.rows = row_end - row;
   p.columns = column_end - column;
   p.a += row * (p.a_depth_major ? 1 : p.a_stride);
@@ -154,15 +154,15 @@ void compute_part(const Gemm<T>& whole, const kernels::GemmKernel<T>& kernel, st
 /// The parts of a GEMM by our kernel, each some rows and columns of the result: at least one for each thread, more
 /// where they stay large. Every part packs all that it reads, and its sums are those of the whole.
 template <class T>
-Parts parts_of(const Gemm<T>& whole) {
+Parts parts_of(const Gemm<T>& product) {
   constexpr int64_t large_work = 1 << (sizeof(T) == sizeof(float) ? 27 : 28), parts_of_thread = 4;  // some milliseconds
   const auto& kernel = *own_kernel<T>();
-  const int64_t threads = std::max(1, at::get_num_threads()), work = whole.rows * whole.columns * whole.depth,
+  const int64_t threads = std::max(1, at::get_num_threads()), work = product.rows * product.columns * product.depth,
                 count = threads * std::clamp<int64_t>(work / large_work / threads, 1, parts_of_thread),
-                row_parts = row_parts_of(whole, kernel, count), column_parts = count / row_parts;
+                row_parts = row_parts_of(product, kernel, count), column_parts = count / row_parts;
   return {count, [=, &kernel](int64_t part) {
-            compute_part(whole, kernel, range_of(part / column_parts, row_parts, whole.rows, kernel.rows),
-                         range_of(part % column_parts, column_parts, whole.columns, kernel.columns));
+            compute_part(product, kernel, range_of(part / column_parts, row_parts, product.rows, kernel.rows),
+                         range_of(part % column_parts, column_parts, product.columns, kernel.columns));
           }};
 }
 

@@ -57,9 +57,9 @@ std::vector<Tensor> recompute(Run f, const std::vector<Tensor>& inputs) {
       indices.push_back(i);
     }
   }
-  const Run spread = [f = std::move(f), indices, count = inputs.size()](const std::vector<Tensor>& given) {
+  const Run spread = [f = std::move(f), indices, count = inputs.size()](const std::vector<Tensor>& compact) {
     std::vector<Tensor> all(count);
-    for (size_t i = 0; i < indices.size(); ++i) all[indices[i]] = given[i];
+    for (size_t i = 0; i < indices.size(); ++i) all[indices[i]] = compact[i];
     return f(all);
   };
   return Recompute::apply(at::TensorList(defined), spread);

@@ -85,8 +85,8 @@ struct ColumnPath {
 ColumnPath path_of_column(const ColumnSource& source, const arrow::Schema& schema) {
   const auto find = [&](std::string_view name) { return schema.GetFieldIndex(std::string(name)); };
   const auto [first, rest] = divided(source.column);
-  const int whole = find(source.column);
-  const ColumnPath at = whole >= 0 ? ColumnPath{whole, ""} : ColumnPath{find(first), std::string(rest)};
+  const int column = find(source.column);
+  const ColumnPath at = column >= 0 ? ColumnPath{column, ""} : ColumnPath{find(first), std::string(rest)};
   const auto* type = at.column >= 0 ? type_at(*schema.field(at.column)->type(), at.path) : nullptr;
   require<DataError>(type != nullptr, source.file, ": has no column '", source.column, "'", remedy_of_table(schema));
   require<DataError>(is_text(*type), source.file, ": its column '", source.column, "' is ", type->ToString(),

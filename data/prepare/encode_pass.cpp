@@ -96,7 +96,7 @@ EncodePass::EncodePass(const PrepareOptions& options, const Tokenizer& tokenizer
 
 EncodeProgress EncodePass::run(const std::vector<std::string>& inputs, const std::vector<std::string>& targets) {
   DocumentReader reader(reader_of(options_, inputs, targets));
-  const bool given = reader.sentences_given();
+  const bool has_sentences = reader.sentences_given();
   for (const auto& file : inputs) {
     const auto source = options_.sources.find(file);
     sources_.push_back(source == options_.sources.end() ? "" : source->second);
@@ -105,7 +105,8 @@ EncodeProgress EncodePass::run(const std::vector<std::string>& inputs, const std
   DocumentPool<Encoded> pool(threads_of(options_), [&](const RawBatch& batch) {
     Encoded encoded;
     std::vector<std::string_view> sentences;
-    for (const auto& document : batch.documents) encoded.push_back(encode(document, tokenizer_, given, sentences));
+    for (const auto& document : batch.documents)
+      encoded.push_back(encode(document, tokenizer_, has_sentences, sentences));
     return encoded;
   });
   const uint64_t skip = progress_.documents_read, total = input_bytes(inputs);
@@ -243,10 +244,10 @@ void EncodePass::show(uint64_t bytes_done, uint64_t total) {
   const bool plain = now - shown_plain_ > 10;
   if (plain) shown_plain_ = now;
   shown_ = now;
-  const auto done = static_cast<double>(bytes_done), whole = static_cast<double>(total);
-  Progress shown{{concat("[data]    ", bytes(done), total > 0 ? " of " + bytes(whole) : "")},
-                 total > 0 ? done / whole : -1};
-  if (total > bytes_done) shown.fields.push_back("eta " + duration(now * (whole - done) / done));
+  const auto done = static_cast<double>(bytes_done), all = static_cast<double>(total);
+  Progress shown{{concat("[data]    ", bytes(done), total > 0 ? " of " + bytes(all) : "")},
+                 total > 0 ? done / all : -1};
+  if (total > bytes_done) shown.fields.push_back("eta " + duration(now * (all - done) / done));
   shown.fields.push_back(counted(progress_.report.tokens + progress_.report.valid_tokens, "token"));
   shown.fields.push_back(bytes(done / now) + "/s");
   log_progress(shown, plain);

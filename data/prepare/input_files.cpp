@@ -26,9 +26,9 @@ namespace fs = std::filesystem;
 namespace {
 
 /// The folder among the inputs that a file is in; empty for none.
-fs::path folder_of(const std::string& file, const std::vector<std::string>& given) {
+fs::path folder_of(const std::string& file, const std::vector<std::string>& inputs) {
   std::error_code ignored;
-  for (const auto& input : given)
+  for (const auto& input : inputs)
     if (fs::is_directory(input, ignored) && is_in(file, input))
       return input.ends_with('/') ? fs::path(input).parent_path() : fs::path(input);
   return {};
@@ -53,17 +53,17 @@ bool is_in(const std::string& file, const std::string& folder) {
   return file.starts_with(folder.ends_with("/") ? folder : folder + "/");
 }
 
-void leave_out(std::vector<std::string>& files, const std::vector<std::string>& given,
+void leave_out(std::vector<std::string>& files, const std::vector<std::string>& inputs,
                const std::vector<std::string>& patterns) {
   for (const auto& pattern : patterns) {
     const auto is_left_out = [&](const std::string& file) {
-      return can_be_read_again(file) && is_named_by(pattern, file, folder_of(file, given));
+      return can_be_read_again(file) && is_named_by(pattern, file, folder_of(file, inputs));
     };
     const auto count = std::erase_if(files, is_left_out);
     require<ConfigError>(!files.empty(), "--exclude '", pattern,
                          "' leaves no file of the text; name fewer files in it");
     if (count == 0)
-      log_warning("data", concat("--exclude '", pattern, "' names no file of ", first_few(given)));
+      log_warning("data", concat("--exclude '", pattern, "' names no file of ", first_few(inputs)));
     else
       log_info("data", concat("left out by --exclude '", pattern, "': ", counted(count, "file")));
   }
@@ -85,11 +85,11 @@ bool has_header_of_card(const std::string& file) {
 
 }  // namespace
 
-void leave_out_cards(std::vector<std::string>& files, const std::vector<std::string>& given) {
+void leave_out_cards(std::vector<std::string>& files, const std::vector<std::string>& inputs) {
   const bool has_records = std::ranges::any_of(files, is_records);
   std::vector<std::string> cards;
   std::erase_if(files, [&](const std::string& file) {
-    const bool is_card = fs::path(file).filename() == "README.md" && !contains(given, file) &&
+    const bool is_card = fs::path(file).filename() == "README.md" && !contains(inputs, file) &&
                          (has_records || has_header_of_card(file)) && files.size() > cards.size() + 1;
     if (is_card) cards.push_back(file);
     return is_card;
@@ -113,19 +113,19 @@ std::string split_in(const std::string& path) {
 
 /// The file of each split that is read with others.
 std::map<std::string, std::string> files_of_splits(const std::vector<std::string>& files,
-                                                   const std::vector<std::string>& given) {
+                                                   const std::vector<std::string>& inputs) {
   std::map<std::string, std::string> first;
   for (const auto& file : files) {
     const bool is_saved = file.ends_with(".arrow");  // by `datasets`, whose folders of splits are told as such
-    if (is_saved || contains(given, file)) continue;
-    const auto split = split_in(fs::path(file).lexically_relative(folder_of(file, given)).string());
+    if (is_saved || contains(inputs, file)) continue;
+    const auto split = split_in(fs::path(file).lexically_relative(folder_of(file, inputs)).string());
     if (!split.empty()) first.emplace(split, file);
   }
   return first;
 }
 
-void warn_of_splits(const std::vector<std::string>& files, const std::vector<std::string>& given) {
-  auto splits = files_of_splits(files, given);
+void warn_of_splits(const std::vector<std::string>& files, const std::vector<std::string>& inputs) {
+  auto splits = files_of_splits(files, inputs);
   const auto train = splits.extract("train");
   if (splits.empty() || train.empty()) return;
   const auto& [other, file] = *splits.begin();
@@ -182,8 +182,8 @@ void warn_of_missing_files(const std::vector<std::string>& files) {
 
 }  // namespace
 
-void warn_of_parts(const std::vector<std::string>& files, const std::vector<std::string>& given) {
-  warn_of_splits(files, given);
+void warn_of_parts(const std::vector<std::string>& files, const std::vector<std::string>& inputs) {
+  warn_of_splits(files, inputs);
   warn_of_missing_files(files);
 }
 

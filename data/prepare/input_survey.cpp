@@ -37,7 +37,7 @@ struct Likeness {
 
 /// Whether a line begins with a text in lower case, whatever the case of its own letters.
 bool begins_with(std::string_view line, std::string_view text) {
-  const auto is_same = [](char given, char own) { return std::tolower(static_cast<unsigned char>(own)) == given; };
+  const auto is_same = [](char other, char own) { return std::tolower(static_cast<unsigned char>(own)) == other; };
   return line.size() >= text.size() && std::equal(text.begin(), text.end(), line.begin(), is_same);
 }
 
@@ -169,12 +169,12 @@ std::string name_elsewhere(const std::string& file, const std::vector<std::strin
   return "converted/" + (name.ends_with(ending) ? name : name + ending);
 }
 
-std::string way_out_of_folder(const PrepareOptions& given, const PrepareOptions& named, const std::string& file) {
+std::string way_out_of_folder(const PrepareOptions& original, const PrepareOptions& named, const std::string& file) {
   const std::pair<const std::vector<std::string>&, const std::vector<std::string>&> sides[] = {
-      {given.inputs, named.inputs},
-      {given.targets, named.targets},
-      {given.valid_inputs, named.valid_inputs},
-      {given.valid_targets, named.valid_targets}};
+      {original.inputs, named.inputs},
+      {original.targets, named.targets},
+      {original.valid_inputs, named.valid_inputs},
+      {original.valid_targets, named.valid_targets}};
   for (const auto& [folders, files] : sides)
     for (const auto& folder : folders) {
       if (!fs::is_directory(folder) || !is_in(file, folder)) continue;
@@ -218,7 +218,8 @@ bool is_named_json(const std::string& file) { return uncompressed_name(file).end
 /// Looks at files of one side of the options.
 class FileSurvey {
  public:
-  FileSurvey(const PrepareOptions& options, const std::vector<std::string>& given) : options_(options), given_(given) {}
+  FileSurvey(const PrepareOptions& options, const std::vector<std::string>& inputs)
+      : options_(options), given_(inputs) {}
 
   SurveyedFile look_at(const std::string& file) const {
     SurveyedFile surveyed_file{.path = file, .kind = name_in_list(options_.format)};
@@ -262,9 +263,9 @@ class FileSurvey {
     uint64_t invalid = 0, others = 0, first = 0;
     for (std::string_view line; lines.next(line);) {
       const auto text = decoder ? decoder->utf8(line) : line;
-      const auto whole = replace_invalid_utf8(text, invalid);
+      const auto repaired = replace_invalid_utf8(text, invalid);
       if (invalid > 0 && first == 0) first = lines.number;
-      others += static_cast<uint64_t>(std::ranges::count_if(whole, [](char c) { return (c & 0xC0) == 0xC0; }));
+      others += static_cast<uint64_t>(std::ranges::count_if(repaired, [](char c) { return (c & 0xC0) == 0xC0; }));
     }
     const uint64_t allowed = options_.invalid_utf8 == InvalidUtf8::refuse ? 0 : others - invalid;  // others: U+FFFD too
     if (invalid <= allowed) return;
@@ -309,17 +310,17 @@ std::string counts_of_kinds(const std::vector<SurveyedFile>& files) {
 }
 
 /// Whether folders and globs, not only files, were named.
-bool names_many(const std::vector<std::string>& given, const std::vector<std::string>& files) {
-  return files.size() > 1 || (files.size() == 1 && given.size() == 1 && given[0] != files[0]);
+bool names_many(const std::vector<std::string>& inputs, const std::vector<std::string>& files) {
+  return files.size() > 1 || (files.size() == 1 && inputs.size() == 1 && inputs[0] != files[0]);
 }
 
 /// Throws DataError for files that cannot be read: of one with its fault, of several after a warning for each.
 [[noreturn]] void refuse_all(const std::vector<SurveyedFile>& all, const std::vector<SurveyedFile>& faults,
-                             const PrepareOptions& given) {
+                             const PrepareOptions& original) {
   if (faults.size() == 1) {
     PrepareOptions named;
     for (const auto& file : all) named.inputs.push_back(file.path);
-    const auto out = way_out_of_folder(given, named, faults[0].path);
+    const auto out = way_out_of_folder(original, named, faults[0].path);
     throw DataError(faults[0].fault + (out.empty() ? "; or leave it out with --skip-unreadable" : out));
   }
   for (const auto& file : faults) log_warning("data", file.fault);
@@ -332,7 +333,7 @@ bool names_many(const std::vector<std::string>& given, const std::vector<std::st
 
 }  // namespace
 
-InputSurvey survey_of(PrepareOptions options, const PrepareOptions& given) {
+InputSurvey survey_of(PrepareOptions options, const PrepareOptions& original) {
   InputSurvey survey;
   if (options.format == TextFormat::pairs && !(options.targets.empty() && options.valid_targets.empty())) {
     survey.options = std::move(options);  // a file that is left out would leave its other side alone
@@ -340,7 +341,7 @@ InputSurvey survey_of(PrepareOptions options, const PrepareOptions& given) {
   }
   std::vector<SurveyedFile> faults;
   const std::pair<std::vector<std::string>&, const std::vector<std::string>&> sides[] = {
-      {options.inputs, given.inputs}, {options.valid_inputs, given.valid_inputs}};
+      {options.inputs, original.inputs}, {options.valid_inputs, original.valid_inputs}};
   for (const auto& [files, of_user] : sides) {
     const bool is_whole = names_many(of_user, files) || options.skip_unreadable;
     survey.is_whole = survey.is_whole || names_many(of_user, files);
@@ -361,8 +362,8 @@ InputSurvey survey_of(PrepareOptions options, const PrepareOptions& given) {
     survey.options = std::move(options);
     return survey;
   }
-  if (!options.skip_unreadable) refuse_all(survey.files, faults, given);
-  require<DataError>(!options.inputs.empty() && (given.valid_inputs.empty() || !options.valid_inputs.empty()),
+  if (!options.skip_unreadable) refuse_all(survey.files, faults, original);
+  require<DataError>(!options.inputs.empty() && (original.valid_inputs.empty() || !options.valid_inputs.empty()),
                      faults.front().fault, "; with --skip-unreadable no file is left");
   survey.left_out = std::move(faults);
   survey.options = std::move(options);

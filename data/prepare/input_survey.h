@@ -27,7 +27,7 @@ struct InputSurvey {
 /// read as prose where it is text at all; in a folder, what is a table, JSON, HTML or RTF by its name or its first line
 /// is not. Throws DataError with all files that cannot be read, unless the options say to skip them; of a single file
 /// that was named itself nothing is said here.
-InputSurvey survey_of(PrepareOptions options, const PrepareOptions& given);
+InputSurvey survey_of(PrepareOptions options, const PrepareOptions& original);
 
 /// Logs what the files are, which of them are left out, and which look like no prose but are read as prose.
 void announce(const InputSurvey& survey);
@@ -37,6 +37,6 @@ std::string name_elsewhere(const std::string& file, const std::vector<std::strin
 
 /// How to name the text of a folder without one of its files, which is no text; empty if the folder was not named.
 /// named   `given` with files for its folders
-std::string way_out_of_folder(const PrepareOptions& given, const PrepareOptions& named, const std::string& file);
+std::string way_out_of_folder(const PrepareOptions& original, const PrepareOptions& named, const std::string& file);
 
 }  // namespace cloze

@@ -136,12 +136,13 @@ std::vector<uint32_t> NearDuplicates::groups() {
   std::vector<std::pair<uint64_t, uint32_t>> keys(count_);
   std::vector<uint32_t> others;  // of a band: not near-duplicates of each other
   for (size_t band = 0; band <= bands; ++band) {
-    const bool whole = band == bands;  // the hash of the whole text is the last band, without comparison
+    const bool is_of_text = band == bands;  // the hash of the whole text is the last band, without comparison
     for (uint32_t n = 0; n < count_; ++n) {
       const auto& entry = entries[n];
-      std::memcpy(&keys[n].first,
-                  whole ? reinterpret_cast<const uint8_t*>(&entry.hash) : entry.sketch.data() + band * sizeof(uint64_t),
-                  sizeof(uint64_t));
+      std::memcpy(
+          &keys[n].first,
+          is_of_text ? reinterpret_cast<const uint8_t*>(&entry.hash) : entry.sketch.data() + band * sizeof(uint64_t),
+          sizeof(uint64_t));
       keys[n].second = n;
     }
     std::sort(keys.begin(), keys.end());
@@ -149,7 +150,7 @@ std::vector<uint32_t> NearDuplicates::groups() {
       const auto [key, number] = keys[i];
       if (i == 0 || keys[i - 1].first != key) others.clear();
       const auto is_duplicate = [&, number = number](uint32_t other) {
-        return whole || resemblance(entries[number].sketch, entries[other].sketch) >= near_duplicate_threshold;
+        return is_of_text || resemblance(entries[number].sketch, entries[other].sketch) >= near_duplicate_threshold;
       };
       const auto match = std::find_if(others.begin(), others.end(), is_duplicate);
       if (match == others.end()) {

@@ -41,14 +41,14 @@ std::string output_folder(const std::string& out) {
   std::error_code error;
   auto plain = out;
   while (plain.size() > 1 && plain.back() == '/') plain.pop_back();
-  auto whole = fs::weakly_canonical(fs::absolute(plain), error);
+  auto resolved = fs::weakly_canonical(fs::absolute(plain), error);
   require(!error, out, ": cannot be used (", error.message(), "); name another --out");
-  if (!whole.has_filename()) whole = whole.parent_path();  // `new/.` where `new` does not exist
-  require<ConfigError>(whole != fs::current_path(), out,
+  if (!resolved.has_filename()) resolved = resolved.parent_path();  // `new/.` where `new` does not exist
+  require<ConfigError>(resolved != fs::current_path(), out,
                        ": is the current folder, which cannot be replaced; name a folder in it, such as tokens");
-  require<ConfigError>(!fs::is_symlink(whole, error), out,
+  require<ConfigError>(!fs::is_symlink(resolved, error), out,
                        ": is a link to a folder that does not exist; create that folder, or name another --out");
-  return fs::absolute(plain) == whole ? plain : whole.string();
+  return fs::absolute(plain) == resolved ? plain : resolved.string();
 }
 
 /// Throws ConfigError if the output folder has something else in it.
@@ -71,23 +71,23 @@ bool is_numbered(const std::string& name, const std::string& beginning, size_t d
 
 /// Whether `prepare` gives this name to something in the folder of tokens, complete or not.
 bool is_name_in_tokens(const std::string& name) {
-  constexpr std::array whole{"manifest.json", "tokenizer", "key.json", "progress.json", "standard-input", "sketches"};
+  constexpr std::array names{"manifest.json", "tokenizer", "key.json", "progress.json", "standard-input", "sketches"};
   const auto plain = unstaged(name);
   const auto is_shard = [&](const char* split) {
     return is_numbered(plain, split, 5, ".tokens") || is_numbered(plain, split, 5, ".bytes");
   };
   const auto is = [&](const char* other) { return plain == other; };
-  return std::ranges::any_of(whole, is) || is_shard("train-") || is_shard("valid-") ||
+  return std::ranges::any_of(names, is) || is_shard("train-") || is_shard("valid-") ||
          is_numbered(plain, "pipe-", 1, "");
 }
 
 /// Whether a tokenizer that is trained or saved gives this name to one of its files, complete or not.
 bool is_name_in_tokenizer(const std::string& name) {
-  constexpr std::array whole{
+  constexpr std::array names{
       "cloze_tokenizer.json", "tokenizer.json",      "tokenizer_config.json",  "vocab.txt", "vocab.json", "merges.txt",
       "spiece.model",         "chat_template.jinja", "special_tokens_map.json"};
   const auto plain = unstaged(name);
-  return std::ranges::any_of(whole, [&](const char* other) { return plain == other; });
+  return std::ranges::any_of(names, [&](const char* other) { return plain == other; });
 }
 
 /// Throws ConfigError where a folder that is to be replaced or removed has a name that is not `own`.
@@ -159,14 +159,14 @@ PrepareOptions with_files(PrepareOptions options, const std::string& out) {
   const bool has_scored = options.held_out > 0 || !options.valid_inputs.empty() || options.for_scoring;
   for (auto* inputs : inputs_of(options)) {
     if (inputs->empty()) continue;
-    const auto given = *inputs;
-    const auto files = find_files(given, own);
+    const auto named_inputs = *inputs;
+    const auto files = find_files(named_inputs, own);
     *inputs = files.files;
     const bool are_scored = has_scored && inputs == &held_out_files(options);
     if (are_scored && options.sources.empty()) options.sources = name_sources(files);
-    leave_out(*inputs, given, options.exclude);
-    leave_out_cards(*inputs, given);
-    if (!options.for_scoring) warn_of_parts(*inputs, given);
+    leave_out(*inputs, named_inputs, options.exclude);
+    leave_out_cards(*inputs, named_inputs);
+    if (!options.for_scoring) warn_of_parts(*inputs, named_inputs);
   }
   return options;
 }
@@ -254,13 +254,13 @@ void require_undamaged(const std::string& out, const Manifest& manifest) {
 
 /// The report of an output folder that is complete, and made with these options, the `given` tokenizer among them, from
 /// this text. Throws ConfigError if it is of others and may not be overwritten, DataError if it is damaged.
-std::optional<PrepareReport> existing(const PrepareOptions& options, const std::optional<Tokenizer>& given) {
+std::optional<PrepareReport> existing(const PrepareOptions& options, const std::optional<Tokenizer>& tokenizer) {
   if (options.force || !fs::exists(manifest_of(options))) return std::nullopt;
   for (const auto* inputs : {&options.inputs, &options.targets, &options.valid_inputs, &options.valid_targets})
     require<ConfigError>(std::all_of(inputs->begin(), inputs->end(), can_be_read_again), options.out,
                          ": exists; name another --out, or overwrite it with --force");
   const auto manifest = own_manifest(options.out);
-  auto wanted = made_from(options, given ? given->fingerprint() : "", {});
+  auto wanted = made_from(options, tokenizer ? tokenizer->fingerprint() : "", {});
   if (!manifest.made_from.contains("sources")) wanted.erase("sources");  // of earlier versions
   for (const auto* list : {"inputs", "targets", "valid_inputs", "valid_targets"})
     if (wanted.contains(list) && manifest.made_from.contains(list))
@@ -306,8 +306,9 @@ void warn_of_few_pieces(const Tokenizer& tokenizer, const PrepareOptions& option
 /// The tokenizer of a run in `partial`, saved there: the one given, or one trained on the text. A resumed run keeps the
 /// tokenizer that was trained for the same text and options, and its progress; of others nothing is kept but copies of
 /// streams.
-Tokenizer make_tokenizer(const PrepareOptions& options, const std::optional<Tokenizer>& given, const Split& split,
-                         const std::string& partial, const json& key, const std::map<std::string, Spooled>& spooled) {
+Tokenizer make_tokenizer(const PrepareOptions& options, const std::optional<Tokenizer>& ready_tokenizer,
+                         const Split& split, const std::string& partial, const json& key,
+                         const std::map<std::string, Spooled>& spooled) {
   const std::string folder = partial + "/tokenizer", key_file = partial + "/key.json";
   const bool same = fs::exists(key_file) && parse_json(read_text(key_file)) == key;
   if (!same) {
@@ -316,10 +317,10 @@ Tokenizer make_tokenizer(const PrepareOptions& options, const std::optional<Toke
     };
     for (const auto& entry : fs::directory_iterator(partial))
       if (!is_spooled(entry.path())) fs::remove_all(entry.path());
-    if (!given) train_tokenizer(options, split, folder);
+    if (!ready_tokenizer) train_tokenizer(options, split, folder);
   }
-  auto tokenizer = given ? *given : Tokenizer::open(folder);
-  if (!same && !given) warn_of_few_pieces(tokenizer, options);
+  auto tokenizer = ready_tokenizer ? *ready_tokenizer : Tokenizer::open(folder);
+  if (!same && !ready_tokenizer) warn_of_few_pieces(tokenizer, options);
   if (options.sentinels > 0) tokenizer = tokenizer.with_sentinels(options.sentinels);
   if (options.special_tokens || !tokenizer.belongs_to_model()) tokenizer = tokenizer.with_special_tokens();
   tokenizer.save(folder);
@@ -419,16 +420,16 @@ std::string with_names(std::string message, const std::map<std::string, Spooled>
 /// Makes tokens in `partial` and puts them in place. `named`: the options as given; in `options`, inputs that can be
 /// read only once are replaced by copies.
 PrepareReport make_tokens(const PrepareOptions& options, const PrepareOptions& named,
-                          const std::optional<Tokenizer>& given, const std::string& partial,
+                          const std::optional<Tokenizer>& ready_tokenizer, const std::string& partial,
                           const std::map<std::string, Spooled>& spooled) {
   const auto start = Clock::now();
-  const json key = made_from(named, given ? given->fingerprint() : "", spooled);
+  const json key = made_from(named, ready_tokenizer ? ready_tokenizer->fingerprint() : "", spooled);
   const Split split = split_text(options, partial);
   require<DataError>(!split.documents.empty(), options.inputs.front(), ": has no text; name files with text");
   require<DataError>(split.has_visible_text, options.inputs.front(),
                      ": has no text that can be seen, but only characters such as U+200B (a space without width); name "
                      "files with text");
-  const auto tokenizer = make_tokenizer(options, given, split, partial, key, spooled);
+  const auto tokenizer = make_tokenizer(options, ready_tokenizer, split, partial, key, spooled);
   auto [documents_read, splits, counts, report] = encode_all(options, tokenizer, partial, key, split);
   const bool has_text = report.documents > 0 && report.tokens > 0;
   if (!has_text) fs::remove(partial + "/key.json");  // a resumed run would find no more
@@ -483,7 +484,7 @@ void require_no_links(const std::string& partial) {
 }
 
 /// `prepare` of inputs that are files and streams, into a folder that is not complete. `out`: what `named.out` names.
-PrepareReport prepare_files(const PrepareOptions& named, const std::optional<Tokenizer>& given,
+PrepareReport prepare_files(const PrepareOptions& named, const std::optional<Tokenizer>& ready_tokenizer,
                             const std::string& out) {
   const std::string partial = partial_of(out);
   check_field(named);
@@ -492,7 +493,7 @@ PrepareReport prepare_files(const PrepareOptions& named, const std::optional<Tok
   require_no_links(partial);
   for (const auto& folder : {partial, replaced_folder(out)}) require_only_tokens(folder);
   mend(out, partial);
-  if (const auto report = existing(named, given))
+  if (const auto report = existing(named, ready_tokenizer))
     return *report;  // of a process that has ended meanwhile, or was killed
   require_only_tokens(out);
   std::error_code error;
@@ -504,7 +505,7 @@ PrepareReport prepare_files(const PrepareOptions& named, const std::optional<Tok
   try {
     spooled = spool(inputs_of(options), partial);
     name_copies(spooled, options.sources);
-    return make_tokens(options, named, given, partial, spooled);
+    return make_tokens(options, named, ready_tokenizer, partial, spooled);
   } catch (const NotText& fault) {
     leave(partial, spooled);
     const bool is_copy =
@@ -528,12 +529,12 @@ PrepareReport prepare(const PrepareOptions& options) {
   require_own_folder(options);
   const auto survey = survey_of(with_files(options, out), options);
   const auto& named = survey.options;
-  std::optional<Tokenizer> given;
-  if (!options.tokenizer.empty()) given = Tokenizer::open(options.tokenizer);
-  if (const auto report = existing(named, given)) return *report;
+  std::optional<Tokenizer> ready_tokenizer;
+  if (!options.tokenizer.empty()) ready_tokenizer = Tokenizer::open(options.tokenizer);
+  if (const auto report = existing(named, ready_tokenizer)) return *report;
   announce(survey);
   try {
-    return prepare_files(named, given, out);
+    return prepare_files(named, ready_tokenizer, out);
   } catch (const NotText& fault) {
     throw DataError(fault.what() + way_out_of_folder(options, named, fault.file));
   }

@@ -141,18 +141,18 @@ void check_fields(const PrepareOptions& o) {
 
 }  // namespace
 
-void add_field(PrepareOptions& options, const std::string& given) {
-  const auto colon = std::min(given.find(':'), given.size());
+void add_field(PrepareOptions& options, const std::string& field) {
+  const auto colon = std::min(field.find(':'), field.size());
   for (const auto format : formats_with_fields) {
-    if (colon == given.size() || given.substr(0, colon) != name_of(format)) continue;
-    const bool is_first = options.fields.emplace(format, given.substr(colon + 1)).second;
+    if (colon == field.size() || field.substr(0, colon) != name_of(format)) continue;
+    const bool is_first = options.fields.emplace(format, field.substr(colon + 1)).second;
     require<ConfigError>(is_first, "--field is given twice for ", name_of(format), "; leave one out");
     return;
   }
-  require<ConfigError>(!options.field, "--field is given twice, '", options.field.value_or(""), "' and '", given,
+  require<ConfigError>(!options.field, "--field is given twice, '", options.field.value_or(""), "' and '", field,
                        "'; say of which files each is: --field csv:", options.field.value_or(""),
-                       " --field jsonl:", given);
-  options.field = given;
+                       " --field jsonl:", field);
+  options.field = field;
 }
 
 void check_field(const PrepareOptions& o) {
@@ -197,7 +197,7 @@ ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::st
           .document = options.document};
 }
 
-json made_from(const PrepareOptions& o, const std::string& given, const std::map<std::string, Spooled>& spooled) {
+json made_from(const PrepareOptions& o, const std::string& tokenizer, const std::map<std::string, Spooled>& spooled) {
   const auto files = [&](const std::vector<std::string>& inputs) { return file_facts(inputs, spooled); };
   json j{{"inputs", files(o.inputs)},
          {"format", name_of(o.format)},
@@ -218,7 +218,7 @@ json made_from(const PrepareOptions& o, const std::string& given, const std::map
     j["train"] = {
         {"kind", name_of(o.train_kind)}, {"vocab_size", o.vocab_size}, {"lowercase", o.lowercase}, {"seed", o.seed}};
   else
-    j["tokenizer"] = given;
+    j["tokenizer"] = tokenizer;
   if (o.byte_fallback) j["train"]["byte_fallback"] = true;
   if (o.character_coverage) j["train"]["character_coverage"] = *o.character_coverage;
   if (o.special_tokens) j["special_tokens"] = true;

@@ -98,7 +98,7 @@ void check_options(const PrepareOptions& options);
 
 /// A --field: NAME, or KIND:NAME for the files of a format, such as csv:text. Throws ConfigError for a second one of a
 /// kind.
-void add_field(PrepareOptions& options, const std::string& given);
+void add_field(PrepareOptions& options, const std::string& field);
 
 /// Throws ConfigError for a --field where no text has keys. Inputs: files and streams; the latter may have keys.
 void check_field(const PrepareOptions& options);
@@ -120,7 +120,7 @@ inline ReaderOptions reader_of(const PrepareOptions& options) { return reader_of
 
 /// The options and inputs of a folder: equal ones give equal tokens. `given`: the fingerprint of `options.tokenizer`;
 /// empty without one. `spooled`: by the names of the inputs.
-nlohmann::json made_from(const PrepareOptions& options, const std::string& given,
+nlohmann::json made_from(const PrepareOptions& options, const std::string& tokenizer,
                          const std::map<std::string, Spooled>& spooled);
 
 }  // namespace cloze

@@ -89,10 +89,10 @@ class Survey {
     const double now = seconds_since(start_);
     if (now - shown_ < 0.5) return;
     shown_ = now;
-    const auto read = static_cast<double>(done), whole = static_cast<double>(total);
-    log_progress(Progress{{"[data]    comparing documents", bytes(read) + (total > 0 ? " of " + bytes(whole) : ""),
+    const auto read = static_cast<double>(done), all = static_cast<double>(total);
+    log_progress(Progress{{"[data]    comparing documents", bytes(read) + (total > 0 ? " of " + bytes(all) : ""),
                            counted(documents.size(), "document")},
-                          total > 0 ? read / whole : -1},
+                          total > 0 ? read / all : -1},
                  false);
   }
 
@@ -147,14 +147,14 @@ Group& smallest_open(std::vector<Group>& groups) {
 }
 
 /// The share to hold out, in bytes.
-struct Share {
+struct HeldOutTarget {
   double total = 0, wanted = 0, max = 0;
   bool is_met_by(double held) const { return held >= wanted / 2; }
 };
 
 /// Holds groups out in the order of their hashes, and the smallest one if that reaches less than half of the share and
 /// the smallest one does not exceed the maximum; returns their bytes.
-double hold_out_groups(std::vector<Group>& groups, const Share& share) {
+double hold_out_groups(std::vector<Group>& groups, const HeldOutTarget& target) {
   std::vector<Group*> order;
   for (auto& group : groups) order.push_back(&group);
   std::sort(order.begin(), order.end(),
@@ -165,14 +165,14 @@ double hold_out_groups(std::vector<Group>& groups, const Share& share) {
     held += static_cast<double>(group.bytes);
   };
   for (auto* group : order) {
-    if (held + static_cast<double>(group->bytes) <= share.wanted)
+    if (held + static_cast<double>(group->bytes) <= target.wanted)
       hold(*group);
-    else if (held >= 0.9 * share.wanted)
+    else if (held >= 0.9 * target.wanted)
       break;
   }
-  if (groups.size() == 1 || share.is_met_by(held)) return held;
+  if (groups.size() == 1 || target.is_met_by(held)) return held;
   auto& smallest = smallest_open(groups);
-  if (held + static_cast<double>(smallest.bytes) <= share.max) hold(smallest);
+  if (held + static_cast<double>(smallest.bytes) <= target.max) hold(smallest);
   return held;
 }
 
@@ -198,35 +198,35 @@ uint64_t longest_open(const std::vector<Facts>& documents, const Split& split, c
 
 /// Chooses the held-out part of the text.
 void hold_out(const PrepareOptions& options, const std::vector<Facts>& documents, Split& split) {
-  Share share;
+  HeldOutTarget target;
   std::vector<uint32_t> group_size(documents.size());  // documents of a group of near-duplicates
   for (uint32_t d = 0; d < documents.size(); ++d) {
     if (split.documents[d] == Assignment::removed) continue;
     ++group_size[documents[d].group];
-    share.total += documents[d].bytes;
+    target.total += documents[d].bytes;
   }
-  share.wanted = options.held_out * share.total;
-  share.max = std::max(2 * options.held_out, 0.05) * share.total;
+  target.wanted = options.held_out * target.total;
+  target.max = std::max(2 * options.held_out, 0.05) * target.total;
   Groups groups;
   double held = 0;
   uint64_t longest = no_document;
   for (const auto grouping : {Grouping::near_duplicates, Grouping::duplicates, Grouping::none}) {
     groups = grouped(documents, split.documents, grouping);
-    held = hold_out_groups(groups.all, share);
+    held = hold_out_groups(groups.all, target);
     if (options.format != TextFormat::pairs) longest = longest_open(documents, split, groups, group_size);
-    if (share.is_met_by(held)) break;
+    if (target.is_met_by(held)) break;
     if (longest != no_document && rank_of(documents[longest], group_size).first) break;
   }
   const bool single = groups.all.size() == 1;
-  if (!share.is_met_by(held) && longest != no_document) {
+  if (!target.is_met_by(held) && longest != no_document) {
     split.tail_document = longest;
-    split.tail_bytes = static_cast<uint64_t>((single ? share.max : share.wanted) - held);
+    split.tail_bytes = static_cast<uint64_t>((single ? target.max : target.wanted) - held);
     log_info(
         "data",
         concat(single
                    ? "the text is one document: its last sentences are held out"
                    : "no document is short enough for that share: the last sentences of the longest one are held out"));
-  } else if (!share.is_met_by(held) && !single) {  // documents of one sentence each
+  } else if (!target.is_met_by(held) && !single) {  // documents of one sentence each
     smallest_open(groups.all).held_out = true;
   }
   for (uint32_t d = 0; d < documents.size(); ++d)

@@ -78,7 +78,7 @@ struct Entries {
 
 /// Merges a pair within a word; adds to `changes` what that changes in the counts of pairs. False if the word does not
 /// have the pair.
-bool merge_in(CountedWord& word, int32_t left, int32_t right, int32_t whole, std::map<uint64_t, int64_t>& changes) {
+bool merge_in(CountedWord& word, int32_t left, int32_t right, int32_t joined, std::map<uint64_t, int64_t>& changes) {
   auto& list = word.symbols;
   const auto times = static_cast<int64_t>(word.count);
   size_t out = 0;
@@ -91,14 +91,14 @@ bool merge_in(CountedWord& word, int32_t left, int32_t right, int32_t whole, std
     // Pairs with the neighbours are replaced by those of the new symbol.
     if (out > 0) {
       changes[pair_of(list[out - 1], left)] -= times;
-      changes[pair_of(list[out - 1], whole)] += times;
+      changes[pair_of(list[out - 1], joined)] += times;
     }
     if (i + 2 < list.size()) {
       changes[pair_of(right, list[i + 2])] -= times;
-      changes[pair_of(whole, list[i + 2])] += times;
+      changes[pair_of(joined, list[i + 2])] += times;
     }
     changes[pair_of(left, right)] -= times;
-    list[out++] = whole;
+    list[out++] = joined;
     i += 2;
     touched = true;
   }
@@ -121,10 +121,10 @@ std::unordered_map<uint64_t, PairFacts> pairs_of(const std::vector<CountedWord>&
 }
 
 /// Notes the pairs with the symbol `whole` of a word.
-void note_pairs(const std::vector<int32_t>& symbols, int32_t whole, uint32_t word,
+void note_pairs(const std::vector<int32_t>& symbols, int32_t joined, uint32_t word,
                 std::unordered_map<uint64_t, PairFacts>& pairs) {
   for (size_t i = 0; i + 1 < symbols.size(); ++i) {
-    if (symbols[i] != whole && symbols[i + 1] != whole) continue;
+    if (symbols[i] != joined && symbols[i + 1] != joined) continue;
     auto& known = pairs[pair_of(symbols[i], symbols[i + 1])].words;
     if (known.empty() || known.back() != word) known.push_back(word);
   }
@@ -150,13 +150,13 @@ void learn_merges(std::vector<CountedWord> words, const std::function<std::optio
     }
     if (count < static_cast<int64_t>(std::max<uint64_t>(min_count, 1))) break;
     const auto left = static_cast<int32_t>(pair >> 32), right = static_cast<int32_t>(pair & 0xFFFFFFFF);
-    const auto whole = merged(left, right);
-    if (!whole) break;
+    const auto joined = merged(left, right);
+    if (!joined) break;
     changes.clear();
     const auto occurrences = std::move(facts.words);
     facts.words.clear();
     for (const auto w : occurrences)
-      if (merge_in(words[w], left, right, *whole, changes)) note_pairs(words[w].symbols, *whole, w, pairs);
+      if (merge_in(words[w], left, right, *joined, changes)) note_pairs(words[w].symbols, *joined, w, pairs);
     for (const auto& [changed, by] : changes) {
       auto& now = pairs[changed];
       now.count += by;

@@ -172,8 +172,8 @@ void find_texts(const nlohmann::json& value, std::string_view path, bool in_list
 
 FoundTexts texts_at(const nlohmann::json& object, const std::string& field) {
   FoundTexts at_path;
-  if (const auto whole = object.find(field); whole != object.end())
-    find_texts(*whole, "", false, at_path);
+  if (const auto value = object.find(field); value != object.end())
+    find_texts(*value, "", false, at_path);
   else
     find_texts(object, field, false, at_path);
   return at_path;
@@ -365,8 +365,8 @@ struct DocumentReader::Impl {
   /// Whether a line is JSON but for bytes that are not UTF-8, or halves of characters, and is skipped therefore. Throws
   /// DataError where these are refused.
   bool is_skipped(std::string_view line) {
-    const auto whole = with_whole_characters(line);
-    if (whole.empty() || !parse_json(whole).is_object()) return false;
+    const auto valid = with_whole_characters(line);
+    if (valid.empty() || !parse_json(valid).is_object()) return false;
     require<DataError>(!options.refuse_invalid_utf8, lines->where(), ": not a JSON object", json_line_fault(line),
                        "; write its text as UTF-8, or let such lines be skipped with --invalid-utf8 replace");
     if (skipped++ == 0) first_skipped = {.file = lines->name, .number = lines->number};

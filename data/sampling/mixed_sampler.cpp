@@ -12,9 +12,9 @@ constexpr uint64_t whole_share = uint64_t{1} << 32;
 /// Rows among which the texts are shuffled: objectives that go by the parity of a row's number meet every text.
 constexpr uint64_t shuffled_rows = 32;
 
-/// floor(rows * share / 2^32), exactly: a rounded product would leave out a row, or give one twice.
-uint64_t share_of(uint64_t rows, uint64_t share) {
-  return (rows >> 32) * share + ((rows & (whole_share - 1)) * share >> 32);
+/// floor(rows * fraction / 2^32), exactly: a rounded product would leave out a row, or give one twice.
+uint64_t share_of(uint64_t rows, uint64_t fraction) {
+  return (rows >> 32) * fraction + ((rows & (whole_share - 1)) * fraction >> 32);
 }
 
 }  // namespace
@@ -79,7 +79,7 @@ std::vector<double> MixedSampler::cut(const Rng& rng) {
 double MixedSampler::random_next_rate() const {
   double fraction = 0;
   for (size_t part = 0; part < parts_.size(); ++part)
-    fraction += order_.share(part) * parts_[part].sampler.random_next_rate();
+    fraction += order_.fraction(part) * parts_[part].sampler.random_next_rate();
   return fraction;
 }
 

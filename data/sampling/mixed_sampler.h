@@ -28,8 +28,8 @@ class MixtureOrder {
   MixtureOrder(const std::vector<double>& rows, uint64_t key);
   /// Rows of an epoch.
   uint64_t size() const { return size_; }
-  /// The share of the rows that a text gives.
-  double share(size_t part) const { return of_all_[part]; }
+  /// The fraction of the rows that a text gives.
+  double fraction(size_t part) const { return of_all_[part]; }
   /// Row `index` of the endless order.
   RowOfPart at(uint64_t index) const;
 
@@ -42,8 +42,8 @@ class MixtureOrder {
   std::vector<uint64_t> of_rest_;  ///< 2^-32 of the rows that the texts before it leave
 };
 
-/// A shuffled, endless sequence of examples from every text of a store, by its share of the tokens. Each text has the
-/// order that it would have alone, and passes through its own epochs; an example has tokens of one text. Of a store
+/// A shuffled, endless sequence of examples from every text of a store, by its fraction of the tokens. Each text has
+/// the order that it would have alone, and passes through its own epochs; an example has tokens of one text. Of a store
 /// that is no mixture, the examples of its Sampler.
 class MixedSampler {
  public:

@@ -57,13 +57,13 @@ std::vector<MixtureFacts> read_mixture(const DataConfig& data) {
     const auto [first, is_new] = seen.emplace(manifest.fingerprint, folder);
     require<DataError>(is_new, where, ".tokens, ", folder, ", is the text of ", first->second,
                        ", which the mixture has already; keep one of them, with the sum of the weights");
-    facts.push_back({.tokens = folder, .share = weight, .passes = 1 / tokens});
+    facts.push_back({.tokens = folder, .fraction = weight, .passes = 1 / tokens});
     weights += weight;
     all += tokens;
   }
   for (auto& part : facts) {
-    part.share /= weights;
-    part.passes *= part.share * all;
+    part.fraction /= weights;
+    part.passes *= part.fraction * all;
   }
   return facts;
 }

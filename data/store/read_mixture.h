@@ -11,9 +11,9 @@ namespace cloze {
 
 /// What the manifest of a text of a mixture says of it.
 struct MixtureFacts {
-  std::string tokens;  ///< its folder
-  double share = 0;    ///< of the tokens that are read
-  double passes = 0;   ///< over it, in an epoch of the mixture (TokenStore::mixture)
+  std::string tokens;   ///< its folder
+  double fraction = 0;  ///< of the tokens that are read
+  double passes = 0;    ///< over it, in an epoch of the mixture (TokenStore::mixture)
 };
 
 /// The texts of data.mixture, by their manifests. Throws DataError for a folder that is no prepared text or has none to

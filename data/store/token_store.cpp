@@ -221,7 +221,7 @@ TokenStore TokenStore::mixture(std::vector<TextPart> parts) {
   impl->documents = impl->sentences = impl->tokens = 0;
   std::string fingerprints;
   for (auto& part : parts) {
-    weights += part.share;
+    weights += part.fraction;
     part.first_document = impl->documents;
     part.first_token = impl->tokens;
     impl->folder += (impl->folder.empty() ? "" : ", ") + part.text.folder();
@@ -234,8 +234,8 @@ TokenStore TokenStore::mixture(std::vector<TextPart> parts) {
   std::optional<double> all_words = 0;
   bool are_counted = true;
   for (auto& part : parts) {
-    part.share /= weights;
-    part.passes = part.share * static_cast<double>(impl->tokens) / static_cast<double>(part.text.num_tokens());
+    part.fraction /= weights;
+    part.passes = part.fraction * static_cast<double>(impl->tokens) / static_cast<double>(part.text.num_tokens());
     are_counted = are_counted && !part.text.train_counts().empty();
     add_counts(part.text.train_counts(), part.passes, manifest.counts);
     const auto own = part.text.train_words();

@@ -85,7 +85,7 @@ void add_counts(const std::vector<uint64_t>& counts, double passes, std::vector<
 /// A text of a mixture.
 struct TextPart {
   TokenStore text;
-  double share = 1;                              ///< of the tokens that are read
+  double fraction = 1;                           ///< of the tokens that are read
   double passes = 1;                             ///< over this text, in an epoch of the mixture
   uint64_t first_document = 0, first_token = 0;  ///< in the mixture
 };

@@ -16,8 +16,7 @@ struct Bpe final : PartModel {
     thread_local std::string spelled;
     if (ignore_merges) {
       spelled = part;
-      if (const auto whole = vocabulary.find_in_text(spelled); whole >= 0)
-        return out.push_back({whole, 0, part.size()});
+      if (const auto id = vocabulary.find_in_text(spelled); id >= 0) return out.push_back({id, 0, part.size()});
     }
     thread_local std::vector<BpeSymbol> symbols;
     symbols.clear();
@@ -131,11 +130,11 @@ std::unique_ptr<PartModel> read_bpe(const Field& field, const Spellings& special
     if (!right.starts_with(bpe.continuing))
       list.refuse(concat("[", i, "]: '", right, "' does not start with the prefix '", bpe.continuing, "'"));
     const auto a = bpe.vocabulary.find(left), b = bpe.vocabulary.find(right);
-    const auto whole = bpe.vocabulary.find(left + right.substr(bpe.continuing.size()));
-    if (a < 0 || b < 0 || whole < 0)
+    const auto joined = bpe.vocabulary.find(left + right.substr(bpe.continuing.size()));
+    if (a < 0 || b < 0 || joined < 0)
       list.refuse(concat("[", i, "]: '", left, "' and '", right, "' or their concatenation is not in the vocabulary"));
-    const bool is_special = special.contains(bpe.vocabulary.pieces[static_cast<size_t>(whole)]);
-    if (!is_special) bpe.merges[bpe_pair(a, b)] = {rank, whole};
+    const bool is_special = special.contains(bpe.vocabulary.pieces[static_cast<size_t>(joined)]);
+    if (!is_special) bpe.merges[bpe_pair(a, b)] = {rank, joined};
     ++rank;
   }
   return made;

@@ -201,10 +201,10 @@ struct ByteBpe final : TokenizerModel {
                        "' ends a word with </w>, which byte-level BPE of GPT-2's kind does not; have transformers "
                        "write tokenizer.json next to it (save_pretrained)");
     const std::string first(text.substr(0, space)), second(text.substr(space + 1));
-    const auto left = ids.find(first), right = ids.find(second), whole = ids.find(first + second);
-    require<DataError>(left != ids.end() && right != ids.end() && whole != ids.end(), path, " merges:", line, ": '",
+    const auto left = ids.find(first), right = ids.find(second), joined = ids.find(first + second);
+    require<DataError>(left != ids.end() && right != ids.end() && joined != ids.end(), path, " merges:", line, ": '",
                        text, "' names a token that the vocabulary lacks");
-    ranks.emplace(bpe_pair(left->second, right->second), BpeMerge{next_rank++, whole->second});
+    ranks.emplace(bpe_pair(left->second, right->second), BpeMerge{next_rank++, joined->second});
   }
 
   /// The bytes of a token; a token with other symbols (a special token) is its spelling.

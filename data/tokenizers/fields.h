@@ -57,8 +57,8 @@ class Field {
   /// A whole number from 0 to `max`.
   int64_t count(int64_t fallback, int64_t max) const {
     if (is_null()) return fallback;
-    const bool whole = value_->is_number_unsigned() || (value_->is_number_integer() && value_->get<int64_t>() >= 0);
-    if (!whole || value_->get<uint64_t>() > static_cast<uint64_t>(max))
+    const bool is_count = value_->is_number_unsigned() || (value_->is_number_integer() && value_->get<int64_t>() >= 0);
+    if (!is_count || value_->get<uint64_t>() > static_cast<uint64_t>(max))
       refuse(concat("is ", shown(), ", not a whole number from 0 to ", max));
     return value_->get<int64_t>();
   }

@@ -51,8 +51,8 @@ void read_vocabulary(const Field& field, Vocabulary& vocabulary) {
   std::vector<std::pair<int64_t, const std::string*>> sorted;
   sorted.reserve(static_cast<size_t>(total));
   for (const auto& [piece, id] : field.json().items()) {
-    const bool whole = id.is_number_unsigned() || (id.is_number_integer() && id.get<int64_t>() >= 0);
-    if (!whole)
+    const bool is_count = id.is_number_unsigned() || (id.is_number_integer() && id.get<int64_t>() >= 0);
+    if (!is_count)
       field.refuse(concat("gives '", piece, "' the id ", json_text(id), ", which is not a whole number from 0"));
     sorted.emplace_back(static_cast<int64_t>(std::min<uint64_t>(id.get<uint64_t>(), INT64_MAX)), &piece);
   }

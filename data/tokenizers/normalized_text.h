@@ -58,23 +58,23 @@ struct NormalizedText {
 inline NormalizedText whole_text(std::string_view text, bool tracked) {
   require<DataError>(text.size() < UINT32_MAX, "a text of ", text.size(),
                      " bytes is too long for a tokenizer; at most 4 GB are supported");
-  NormalizedText whole;
-  whole.tracked = tracked;
-  whole.source_bytes = text.size();
+  NormalizedText normalized;
+  normalized.tracked = tracked;
+  normalized.source_bytes = text.size();
   const bool valid = find_invalid_utf8(text) == std::string_view::npos;
-  if (valid) whole.text = text;
+  if (valid) normalized.text = text;
   if (!valid || tracked) {
     std::string repaired;
     for (size_t at = 0; at < text.size();) {
       const auto begin = static_cast<uint32_t>(at);
       const int32_t c = next_code_point(text, at);
       append_code_point(repaired, c < 0 ? 0xFFFD : c);
-      if (tracked) whole.origins.resize(repaired.size(), SourceRange{begin, static_cast<uint32_t>(at)});
+      if (tracked) normalized.origins.resize(repaired.size(), SourceRange{begin, static_cast<uint32_t>(at)});
     }
-    if (!valid) whole.text = std::move(repaired);
+    if (!valid) normalized.text = std::move(repaired);
   }
-  if (!whole.text.empty()) whole.parts.push_back({0, static_cast<uint32_t>(whole.text.size()), 0, -1});
-  return whole;
+  if (!normalized.text.empty()) normalized.parts.push_back({0, static_cast<uint32_t>(normalized.text.size()), 0, -1});
+  return normalized;
 }
 
 /// Rewrites the parts of a text. Throws DataError for a text that grows beyond most_bytes, and where all rules together

@@ -212,9 +212,9 @@ void apply(const PrecompiledNormalizer& step, NormalizedText& text, bool) {
       }
       const auto cluster = part.substr(begin, end - begin);
       begin = end;
-      const auto whole = cluster.size() <= max_cluster ? step.charsmap->find(cluster) : std::nullopt;
-      if (whole) {
-        write(to, *whole, characters);
+      const auto replacement = cluster.size() <= max_cluster ? step.charsmap->find(cluster) : std::nullopt;
+      if (replacement) {
+        write(to, *replacement, characters);
         continue;
       }
       for (size_t at = 0; at < cluster.size();) {

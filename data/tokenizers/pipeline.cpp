@@ -84,19 +84,19 @@ struct Pipeline final : TokenizerModel {
   void encode_after(std::string_view text, std::vector<int32_t>& out) const override { encode_text(text, true, out); }
 
   std::vector<TokenSpan> encode_with_offsets(std::string_view text) const override {
-    auto whole = prepared(text, true, false);
+    auto normalized = prepared(text, true, false);
     std::vector<TokenSpan> tokens, spans;
     int64_t word = -1;
-    for (const auto& part : whole.parts) {
+    for (const auto& part : normalized.parts) {
       spans.clear();
       ++word;
-      const auto view = whole.view(part);
+      const auto view = normalized.view(part);
       if (part.id >= 0)
         spans.push_back({part.id, 0, view.size()});
       else
         model->encode(view, spans);
       for (const auto& piece : spans) {
-        const auto origin = whole.origin(part, piece.begin, piece.end);
+        const auto origin = normalized.origin(part, piece.begin, piece.end);
         word += !splits && piece.begin > 0 && begins_with_space(view.substr(piece.begin));
         tokens.push_back(
             {piece.id, std::min<size_t>(origin.begin, text.size()), std::min<size_t>(origin.end, text.size()), word});
@@ -248,24 +248,24 @@ struct Pipeline final : TokenizerModel {
   /// The text normalised and split. `continues`: it directly follows another character.
   NormalizedText prepared(std::string_view text, bool tracked, bool continues) const {
     search_time->add_text(text.size());
-    auto whole = whole_text(text, tracked || tracks);
-    added.split(whole, normalizers, continues);
-    pre_tokenize(pre_tokenizers, whole, continues);
-    return whole;
+    auto normalized = whole_text(text, tracked || tracks);
+    added.split(normalized, normalizers, continues);
+    pre_tokenize(pre_tokenizers, normalized, continues);
+    return normalized;
   }
 
   void encode_text(std::string_view text, bool continues, std::vector<int32_t>& out) const {
     thread_local WordCache cache;
     thread_local std::vector<TokenSpan> spans;
-    const auto whole = prepared(text, false, continues);
+    const auto normalized = prepared(text, false, continues);
     const auto by_model = [&](std::string_view part, std::vector<int32_t>& ids) {
       spans.clear();
       model->encode(part, spans);
       for (const auto& piece : spans) ids.push_back(piece.id);
       return true;
     };
-    for (const auto& part : whole.parts) {
-      const auto view = whole.view(part);
+    for (const auto& part : normalized.parts) {
+      const auto view = normalized.view(part);
       if (part.id >= 0)
         out.push_back(part.id);
       else if (!cache.append(serial, view, out, by_model))

@@ -79,8 +79,8 @@ struct Renumbered final : TokenizerModel {
   }
 
   std::string huggingface_json() const override {
-    auto whole = parse_json(file->huggingface_json());
-    auto& net = whole["model"];
+    auto document = parse_json(file->huggingface_json());
+    auto& net = document["model"];
     const auto old = net["vocab"];
     net["vocab"] = old.is_array() ? Json::array() : Json::object();
     for (int64_t id = 0; id < static_cast<int64_t>(pieces.size()); ++id) {
@@ -94,7 +94,7 @@ struct Renumbered final : TokenizerModel {
       net["unk_id"] = unknown;
     else
       net["unk_token"] = pieces[static_cast<size_t>(unknown)];
-    return json_text(whole);
+    return json_text(document);
   }
 
  private:

@@ -29,8 +29,8 @@ constexpr size_t max_bytes_by_words = 512;
 constexpr double rounding_of_scores = 0.025;
 
 struct SentencePiece final : TokenizerModel {
-  SentencePiece(std::string model_file, const std::string& path, const SentencePieceRules& given)
-      : model(std::move(model_file)), about(sentencepiece_facts(model)), rules(given) {
+  SentencePiece(std::string model_file, const std::string& path, const SentencePieceRules& all_rules)
+      : model(std::move(model_file)), about(sentencepiece_facts(model)), rules(all_rules) {
     load(path);
     for (int id = 0; id < library.GetPieceSize(); ++id) {
       pieces.push_back(library.IdToPiece(id));

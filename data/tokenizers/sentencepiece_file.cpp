@@ -38,14 +38,14 @@ bool each_field(std::string_view message, const F& f) {
 
 std::optional<std::vector<std::string_view>> sentencepiece_charsmaps(std::string_view model) {
   std::vector<std::string_view> tables;
-  bool whole = true;
+  bool intact = true;
   const bool all = each_field(model, [&](uint64_t part, uint64_t, std::string_view content) {
     if (part != 3 && part != 5) return;  // the normalizer spec and the denormalizer spec
-    whole &= each_field(content, [&](uint64_t field, uint64_t, std::string_view table) {
+    intact &= each_field(content, [&](uint64_t field, uint64_t, std::string_view table) {
       if (field == 2 && !table.empty()) tables.push_back(table);
     });
   });
-  return all && whole ? std::optional(tables) : std::nullopt;
+  return all && intact ? std::optional(tables) : std::nullopt;
 }
 
 std::string fault_of_pieces(std::string_view model) {

@@ -97,8 +97,8 @@ void each_word(std::string_view spaced, const F& f) {
 }
 
 struct WordPiece final : TokenizerModel {
-  WordPiece(std::string vocabulary, const std::string& name, const WordPieceRules& given)
-      : file(std::move(vocabulary)), rules(given) {
+  WordPiece(std::string vocabulary, const std::string& name, const WordPieceRules& all_rules)
+      : file(std::move(vocabulary)), rules(all_rules) {
     lowercase = rules.lowercase;
     for (size_t begin = 0; begin < file.size();) {
       const size_t end = std::min(file.find('\n', begin), file.size());

@@ -22,8 +22,8 @@ int main() {
     own->devices = {c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")};
     c10d::ProcessGroupGloo group(store, rank, 2, own);
     auto sent = at::ones({2}), taken = at::zeros({2});
-    std::vector<int64_t> given{1, 1}, wanted{1, 1};
-    group.alltoall_base(taken, sent, wanted, given)->wait();
+    std::vector<int64_t> sizes{1, 1}, wanted{1, 1};
+    group.alltoall_base(taken, sent, wanted, sizes)->wait();
     sums[rank] = taken.sum().item<double>();
   };
   std::thread other(run, 1);

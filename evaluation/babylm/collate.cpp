@@ -57,7 +57,7 @@ class PredictionCollator {
  public:
   PredictionCollator(const CollateRequest& request, const BabylmSizes& sizes) : request_(request), sizes_(sizes) {}
 
-  PythonJson::Dict whole() {
+  PythonJson::Dict document() {
     PythonJson::Dict fields;
     if (request_.backend)
       fields = zero_shot_parts();
@@ -277,23 +277,23 @@ std::optional<BabylmBackend> only_backend(const fs::path& zero_shot, bool may_la
 
 }  // namespace
 
-Collation collate_babylm(const CollateRequest& given, const BabylmSizes& sizes) {
-  auto request = given;
-  std::tie(request.results, request.model) = named_model(given);
+Collation collate_babylm(const CollateRequest& named, const BabylmSizes& sizes) {
+  auto request = named;
+  std::tie(request.results, request.model) = named_model(named);
   const auto folder = fs::path(request.results) / request.model;
   if (!request.backend) request.backend = only_backend(folder / request.revision / "zero_shot", request.partial);
   if (request.data.empty()) request.data = suites_folder() + "/babylm";
   require<DataError>(fs::is_directory(folder), folder.string(),
                      ": is not there; `cloze evaluate RUN --suite babylm` writes results of a run");
   PredictionCollator collator(request, sizes);
-  const PythonJson whole = collator.whole();
+  const PythonJson document = collator.document();
   const auto& faults = collator.faults;
   require<DataError>(faults.empty() || request.partial, folder.string(),
                      ": is no complete submission; --partial writes what is there", on_lines(faults));
   const std::string begin = faults.empty() ? "all_full" : "partial_full";
   const auto backend = request.backend ? concat("_", *request.backend) : "";
   const auto file = folder / (begin + "_preds_and_fast_scores" + backend + ".json");
-  write_atomic(file.string(), python_json(whole));
+  write_atomic(file.string(), python_json(document));
   return {.file = file.string(), .faults = faults};
 }
 

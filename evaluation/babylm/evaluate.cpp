@@ -231,7 +231,7 @@ SuiteResult babylm_result(const BabylmTask& task, std::span<const PassageScore> 
   SuiteResult result{
       .suite = task.dataset.folder, .scored_by = "", .scores = ranking_scores(items, ranked), .items = {}};
   for (size_t i = 0; i < items.size(); ++i) result.items.push_back(to_json(items[i], ranked[i]));
-  result.shares = shares_of(items, ranked);
+  result.proportions = proportions_of(items, ranked);
   if (sums.empty()) {
     mark_unofficial(result);
     return result;

@@ -182,7 +182,7 @@ std::string data_folder(const std::string& name) {
 
 void check(const SuiteRequest& c) {
   require<ConfigError>(c.names.size() == 1, "--suite ", listed(c.names),
-                       ": that of BabyLM stands alone; answer other suites in a command of their own");
+                       ": that of BabyLM stands alone; evaluate other suites in a command of their own");
   require<ConfigError>(c.limit == 0 && c.keep.empty() && !c.layer && !c.pooling, "--suite ", c.names[0],
                        " answers all items of BabyLM's tasks, none by embeddings; leave out --limit, --keep, "
                        "--layer and --pooling");
@@ -199,8 +199,8 @@ bool names_babylm_data(const std::string& name) {
   return !fs::exists(name, ignored) && is_babylm_data(folder_by_name(name));
 }
 
-int evaluate_babylm(const RunSelection& selection, const SuiteRequest& given) {
-  auto request = given;
+int evaluate_babylm(const RunSelection& selection, const SuiteRequest& named) {
+  auto request = named;
   check(request);
   if (request.results.empty()) request.results = "results";
   const auto data = read_babylm_data(data_folder(request.names[0]), request.fast);
@@ -209,7 +209,7 @@ int evaluate_babylm(const RunSelection& selection, const SuiteRequest& given) {
   plan.targets = targets_of(selection);
   check_names(plan.targets);
   plan.is_composite = true;
-  plan.nothing = "no task of BabyLM was answered; the warnings above say why";
+  plan.nothing = "no task of BabyLM was evaluated; the warnings above say why";
   const auto fault = [&](const std::string& name, const std::string& folder, const RunConfig& config) {
     return request_fault(request, name, folder, config);
   };

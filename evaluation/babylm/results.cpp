@@ -91,9 +91,9 @@ PythonJson predictions_of(const BabylmDataset& dataset, const std::vector<Babylm
     if (is_wug(dataset)) line.emplace_back("prob", probabilities[i]);
     list.emplace_back(std::move(line));
   }
-  PythonJson::Dict whole;
-  for (auto& [uid, list] : lists) whole.emplace_back(uid, PythonJson::Dict{{"predictions", std::move(list)}});
-  return whole;
+  PythonJson::Dict document;
+  for (auto& [uid, list] : lists) document.emplace_back(uid, PythonJson::Dict{{"predictions", std::move(list)}});
+  return document;
 }
 
 /// A number with two decimals, as Python prints it.
@@ -242,12 +242,12 @@ void write_finetuning(const ResultsFolder& folder, const std::string& task,
   PythonJson::List lines;
   for (const auto label : labels)
     lines.emplace_back(PythonJson::Dict{{"id", task + "_" + std::to_string(lines.size())}, {"pred", label}});
-  const PythonJson whole = PythonJson::Dict{{task, PythonJson::Dict{{"predictions", std::move(lines)}}}};
+  const PythonJson document = PythonJson::Dict{{task, PythonJson::Dict{{"predictions", std::move(lines)}}}};
   std::string report;
   for (const auto& [metric, value] : scores)
     report += (report.empty() ? "" : "\n") + metric + ": " + python_repr(value);
   write(fs::path(folder.path) / task / "results.txt", report);
-  write_predictions(fs::path(folder.path) / task / "predictions.json", python_json(whole), folder.weights);
+  write_predictions(fs::path(folder.path) / task / "predictions.json", python_json(document), folder.weights);
 }
 
 void write_acquisition(const ResultsFolder& zero_shot, const std::string& model, const AcquisitionSuite& suite,

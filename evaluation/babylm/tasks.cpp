@@ -33,12 +33,12 @@ struct Line {
   }
 };
 
-/// A sentence that is scored as a whole.
-BabylmCandidate whole(const std::string& sentence) { return {.sentence = sentence, .completion = sentence}; }
+/// A sentence that is scored as a full_sentence.
+BabylmCandidate full_sentence(const std::string& sentence) { return {.sentence = sentence, .completion = sentence}; }
 
 BabylmItem blimp_item(const Line& line) {
   BabylmItem item{.uid = line.file,
-                  .candidates = {whole(line.text("sentence_good")), whole(line.text("sentence_bad"))}};
+                  .candidates = {full_sentence(line.text("sentence_good")), full_sentence(line.text("sentence_bad"))}};
   if (!line.json.find("field")) {
     item.groups = {{"field", "supplement"}, {"UID", item.uid}, {"linguistics_term", "supplement"}};
     return item;
@@ -72,7 +72,7 @@ BabylmItem wug_item(const Line& line, const std::string& task) {
   const auto sentences = line.text("sentences");
   for (size_t begin = 0, end = 0; begin <= sentences.size(); begin = end + 1) {
     end = std::min(sentences.find('\t', begin), sentences.size());
-    item.candidates.push_back(whole(sentences.substr(begin, end - begin)));
+    item.candidates.push_back(full_sentence(sentences.substr(begin, end - begin)));
   }
   require<DataError>(item.candidates.size() == 2, line.where, ": 'sentences' has ", item.candidates.size(),
                      " sentences; a pair has two, with a tab between them");

@@ -140,7 +140,7 @@ void evaluate_file(const AnalogyFile& file, const std::string& prefix, const Emb
       const bool right = answer == question[3];
       const auto item = concat(name, "/", count);
       result.items.push_back({{"item", item}, {"question", question}, {"answer", answer}, {"right", right}});
-      result.shares.front().items.push_back({.item = item, .cluster = name, .credit = right ? 1.0 : 0.0});
+      result.proportions.front().items.push_back({.item = item, .cluster = name, .credit = right ? 1.0 : 0.0});
       ++count;
       right_answers += right;
     }
@@ -195,7 +195,7 @@ SuiteResult run_suite(const LoadedRun& run, const AnalogySuite& suite, const Sui
   const auto embedded = embed_distinct(run, std::move(texts), options);
   SuiteResult result;
   result.scored_by = embedding_words(run.config, options);
-  result.shares = {ShareItems{.metric = "accuracy", .is_of_clusters = false}};
+  result.proportions = {ProportionItems{.metric = "accuracy", .is_of_clusters = false}};
   AllCounts counts;
   int64_t certain = 0;
   for (const auto& file : suite.files) {

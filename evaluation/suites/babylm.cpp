@@ -192,9 +192,9 @@ std::vector<float> sums_of_rows(const LoadedRun& run, const std::vector<BabylmCa
   std::vector<float> sums;
   size_t at = 0;
   for (const auto count : rows.counts) {
-    std::vector<float> whole;
-    for (const size_t end = at + count; at < end; ++at) whole.insert(whole.end(), logs[at].begin(), logs[at].end());
-    sums.push_back(babylm_sum(whole));
+    std::vector<float> joined;
+    for (const size_t end = at + count; at < end; ++at) joined.insert(joined.end(), logs[at].begin(), logs[at].end());
+    sums.push_back(babylm_sum(joined));
   }
   return sums;
 }

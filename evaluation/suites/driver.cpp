@@ -66,7 +66,7 @@ std::function<void(int64_t, int64_t)> suite_progress(const std::string& what) {
                              concat(thousands(static_cast<uint64_t>(done)), " of ",
                                     thousands(static_cast<uint64_t>(all)), " texts"),
                              duration(seconds_since(start))},
-                  .share = all > 0 ? static_cast<double>(done) / static_cast<double>(all) : -1},
+                  .fraction = all > 0 ? static_cast<double>(done) / static_cast<double>(all) : -1},
                  false);
   };
 }
@@ -292,7 +292,7 @@ void evaluate_jobs(SuiteProgress& progress, PlannedTarget& planned, const Loaded
                            for (auto& result : plan.jobs[j].evaluate(run, planned.target, checkpoint.skipped)) {
                              progress.output.add(checkpoint, result);
                              result.items = {};  // they are written
-                             if (!plan.is_of_two_runs()) result.shares.clear();
+                             if (!plan.is_of_two_runs()) result.proportions.clear();
                              checkpoint.results.push_back(std::move(result));
                            }
                            progress.has_failed = progress.has_failed || checkpoint.skipped.size() > before;
@@ -358,8 +358,8 @@ std::vector<SuiteTarget> checkpoint_targets(const std::string& run) {
   return targets;
 }
 
-int evaluate(const SuitePlan& given) {
-  auto plan = given;
+int evaluate(const SuitePlan& proposed) {
+  auto plan = proposed;
   const auto first = planned_targets(plan);
   SuiteProgress progress{.plan = plan, .output = SuiteOutput(plan.request.out)};
   for (const auto& one : first) evaluate_target(progress, one);

@@ -88,7 +88,7 @@ struct SuitePlan {
   std::vector<SuiteTarget> targets;
   std::vector<SuiteJob> jobs;
   bool is_composite = false;  ///< the job is of several tasks; a run that cannot be evaluated on it is not opened
-  const char* nothing = "no run has answered a suite; the warnings above say why";
+  const char* nothing = "no suite was evaluated; the warnings above say why";
   /// Adds what is known from all checkpoints together, before anything is printed.
   std::function<void(std::vector<CheckpointResults>&, SuiteOutput&)> conclude{};
   /// Whether two runs are compared.

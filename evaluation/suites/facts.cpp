@@ -182,7 +182,7 @@ class FactScorer {
     const double credit = values[right] == values[best] ? 1 / static_cast<double>(equal) : 0;
     sums.restricted_p1 += credit;
     if (!masked_)
-      result.shares.front().items.push_back({.item = fact.name, .cluster = relation.name, .credit = credit});
+      result.proportions.front().items.push_back({.item = fact.name, .cluster = relation.name, .credit = credit});
     sums.restricted_mrr += 1 / rank;
     nlohmann::json item{{"item", fact.name},      {"relation", relation.name},
                         {"left", fact.left},      {"right", fact.right},
@@ -195,7 +195,7 @@ class FactScorer {
       sums.p10 += among_all <= 10;
       sums.mrr += 1 / static_cast<double>(among_all);
       item["rank"] = among_all;
-      result.shares.front().items.push_back(
+      result.proportions.front().items.push_back(
           {.item = fact.name, .cluster = relation.name, .credit = among_all == 1 ? 1.0 : 0.0});
     }
     result.items.push_back(item);
@@ -227,7 +227,7 @@ Score score_of(const Metric& metric, const ClusteredMean& mean, int64_t count, i
 }
 
 void add_scores(const Metric& metric, const std::vector<std::pair<std::string, Found>>& relations,
-                std::vector<Score>& whole, std::vector<Score>& single) {
+                std::vector<Score>& total, std::vector<Score>& single) {
   std::vector<double> means, ones;
   int64_t count = 0, ties = 0;
   for (const auto& [name, sums] : relations) {
@@ -242,7 +242,7 @@ void add_scores(const Metric& metric, const std::vector<std::pair<std::string, F
     score.group = name;
   }
   if (means.empty()) return;
-  whole.push_back(score_of(metric, clustered_mean(means, ones), count, ties));
+  total.push_back(score_of(metric, clustered_mean(means, ones), count, ties));
 }
 
 }  // namespace
@@ -297,7 +297,7 @@ SuiteResult run_suite(const LoadedRun& run, const FactSuite& suite, const SuiteO
   SuiteResult result;
   result.scored_by = scorer.description();
   result.notes = suite.notes;
-  result.shares = {ShareItems{.metric = scorer.masked() ? whole_vocabulary[0].name : restricted[0].name}};
+  result.proportions = {ProportionItems{.metric = scorer.masked() ? whole_vocabulary[0].name : restricted[0].name}};
   std::vector<std::pair<std::string, Found>> relations;
   for (const auto& relation : suite.relations) relations.emplace_back(relation.name, scorer.score(relation, result));
   std::vector<Score> single;

@@ -23,10 +23,10 @@ struct Standardised {
   VectorXd values;
 };
 Standardised standardised(const Vector& column) {
-  const Eigen::Map<const VectorXd> given(column.data(), std::ssize(column));
-  Standardised s{.mean = given.mean(), .values = given.array() - given.mean()};
+  const Eigen::Map<const VectorXd> vector(column.data(), std::ssize(column));
+  Standardised s{.mean = vector.mean(), .values = vector.array() - vector.mean()};
   s.length = s.values.norm();
-  const double rounding = 1e-13 * given.lpNorm<Eigen::Infinity>() * std::sqrt(static_cast<double>(column.size()));
+  const double rounding = 1e-13 * vector.lpNorm<Eigen::Infinity>() * std::sqrt(static_cast<double>(column.size()));
   if (s.length <= rounding) s.length = 0;
   s.values *= s.length > 0 ? 1 / s.length : 0;
   return s;

@@ -23,7 +23,7 @@ class Parser {
  public:
   Parser(std::string_view text, const std::string& file) : text_(text), file_(file) {}
 
-  PythonJson whole() {
+  PythonJson document() {
     auto value = any();
     skip_space();
     if (at_ < text_.size()) wrong("has text after its value");
@@ -153,15 +153,15 @@ class Parser {
     const size_t begin = at_;
     takes("-");
     if (!takes("0")) skip_digits();
-    bool whole = true;
-    if (takes(".")) whole = false, skip_digits();
+    bool is_integer = true;
+    if (takes(".")) is_integer = false, skip_digits();
     if (takes("e") || takes("E")) {
-      whole = false;
+      is_integer = false;
       if (!takes("+")) takes("-");
       skip_digits();
     }
     const auto digits = text_.substr(begin, at_ - begin);
-    if (whole) return PythonJson::Integer{digits == "-0" ? "0" : std::string(digits)};
+    if (is_integer) return PythonJson::Integer{digits == "-0" ? "0" : std::string(digits)};
     return read(digits);
   }
 
@@ -259,7 +259,7 @@ const PythonJson* PythonJson::find(std::string_view key) const {
 
 double PythonJson::number() const {
   if (const auto* real = std::get_if<double>(&value)) return *real;
-  if (const auto* whole = std::get_if<Integer>(&value)) return std::strtod(whole->digits.c_str(), nullptr);
+  if (const auto* integer = std::get_if<Integer>(&value)) return std::strtod(integer->digits.c_str(), nullptr);
   return std::numeric_limits<double>::quiet_NaN();
 }
 
@@ -271,7 +271,7 @@ PythonJson parse_python_json(std::string_view text, const std::string& file) {
   require<DataError>(find_invalid_utf8(text) == std::string_view::npos, file, ": is not UTF-8");
   require<DataError>(too_deep(text) == std::string_view::npos, file, ": is nested deeper than ", max_json_depth,
                      " lists and objects");
-  return Parser(text, file).whole();
+  return Parser(text, file).document();
 }
 
 std::string python_json(const PythonJson& value, int indent) {

@@ -264,7 +264,7 @@ SuiteResult run_suite(const LoadedRun& run, const RankingSuite& suite, const Sui
       .suite{}, .scored_by = scorer.description(), .scores = ranking_scores(suite.items, ranked), .items{}};
   for (size_t i = 0; i < ranked.size(); ++i) result.items.push_back(to_json(suite.items[i], ranked[i]));
   result.items_hash = fingerprint_of(suite.items);
-  result.shares = shares_of(suite.items, ranked);
+  result.proportions = proportions_of(suite.items, ranked);
   result.notes = notes_of(suite);
   if (const auto note = unknown.note(suite.items.size()); !note.empty()) result.notes.push_back(note);
   return result;

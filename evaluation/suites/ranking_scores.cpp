@@ -202,19 +202,20 @@ std::string fingerprint_of(std::span<const RankingItem> items) {
   return hash_hex(text);
 }
 
-std::vector<ShareItems> shares_of(std::span<const RankingItem> items, std::span<const RankedItem> ranked) {
-  std::vector<ShareItems> shares;
+std::vector<ProportionItems> proportions_of(std::span<const RankingItem> items, std::span<const RankedItem> ranked) {
+  std::vector<ProportionItems> proportions;
   for (size_t i = 0; i < items.size(); ++i) {
     const auto& item = items[i];
     if (!item.answer) continue;
-    auto share = std::ranges::find(shares, item.metric, &ShareItems::metric);
-    if (share == shares.end()) share = shares.insert(shares.end(), ShareItems{.metric = item.metric});
-    share->items.push_back({.item = item.name,
-                            .cluster = item.paradigm,
-                            .credit = ranked[i].credit,
-                            .guess = 1 / static_cast<double>(item.candidates.size())});
+    auto proportion = std::ranges::find(proportions, item.metric, &ProportionItems::metric);
+    if (proportion == proportions.end())
+      proportion = proportions.insert(proportions.end(), ProportionItems{.metric = item.metric});
+    proportion->items.push_back({.item = item.name,
+                                 .cluster = item.paradigm,
+                                 .credit = ranked[i].credit,
+                                 .guess = 1 / static_cast<double>(item.candidates.size())});
   }
-  return shares;
+  return proportions;
 }
 
 json to_json(const RankingItem& item, const RankedItem& ranked) {
@@ -267,15 +268,15 @@ std::vector<ItemCluster> clusters_of(const std::vector<ItemCredit>& items) {
 }  // namespace
 
 std::optional<ScoreSums> sums_of(const SuiteResult& result, const std::string& metric) {
-  const auto is_of = [&](const ShareItems& share) {
-    return metric == share.metric || metric == "micro_" + share.metric;
+  const auto is_of = [&](const ProportionItems& proportion) {
+    return metric == proportion.metric || metric == "micro_" + proportion.metric;
   };
-  const auto share = std::ranges::find_if(result.shares, is_of);
-  if (share == result.shares.end() || share->items.empty()) return std::nullopt;
-  const bool is_of_clusters = share->is_of_clusters && metric == share->metric;
-  ScoreSums sums{.items = std::ssize(share->items)};
+  const auto proportion = std::ranges::find_if(result.proportions, is_of);
+  if (proportion == result.proportions.end() || proportion->items.empty()) return std::nullopt;
+  const bool is_of_clusters = proportion->is_of_clusters && metric == proportion->metric;
+  ScoreSums sums{.items = std::ssize(proportion->items)};
   double guess = 0, count = 0;
-  for (const auto& cluster : clusters_of(share->items)) {
+  for (const auto& cluster : clusters_of(proportion->items)) {
     const double parts = is_of_clusters ? cluster.count : 1;
     sums.sum.push_back(cluster.credit / parts);
     sums.count.push_back(cluster.count / parts);

@@ -47,7 +47,7 @@ std::string fingerprint_of(std::span<const RankingItem> items);
 
 /// The items of each accuracy, those with an answer, in clusters of paradigms; guessing is right once in as many times
 /// as an item has candidates.
-std::vector<ShareItems> shares_of(std::span<const RankingItem> items, std::span<const RankedItem> ranked);
+std::vector<ProportionItems> proportions_of(std::span<const RankingItem> items, std::span<const RankedItem> ranked);
 
 /// An item with its scores and its choice: a line of predictions.jsonl.
 nlohmann::json to_json(const RankingItem& item, const RankedItem& ranked);

@@ -80,9 +80,9 @@ Explained explained_by(const Regression& r, const std::vector<size_t>& rows) {
 ReadingGain gain_of(const ReadingMeasure& measure, const std::vector<const Column*>& predictors,
                     const Column& surprisal) {
   const Regression baseline{.predictors = predictors, .surprisal = nullptr, .target = &measure.times},
-      whole{.predictors = predictors, .surprisal = &surprisal, .target = &measure.times};
-  const auto rows = complete_rows(whole);
-  auto without = explained_by(baseline, complete_rows(baseline)), with = explained_by(whole, rows);
+      full{.predictors = predictors, .surprisal = &surprisal, .target = &measure.times};
+  const auto rows = complete_rows(full);
+  auto without = explained_by(baseline, complete_rows(baseline)), with = explained_by(full, rows);
   return {.measure = measure.name,
           .baseline_r2 = without.r2,
           .r2 = with.r2,

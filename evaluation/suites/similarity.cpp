@@ -214,10 +214,10 @@ SuiteResult run_suite(const LoadedRun& run, const SimilaritySuite& suite, const 
     if (std::isnan(scores.back().value))
       result.notes.push_back(constant_note(file) + (files.size() > 1 ? "; the mean is without it" : ""));
   }
-  auto whole = scores.size() > 1 ? mean_score(scores) : scores.front();
-  whole.level = SuiteLevel::suite;
-  whole.group.clear();
-  result.scores = {whole, isotropy_score(embedded)};
+  auto total = scores.size() > 1 ? mean_score(scores) : scores.front();
+  total.level = SuiteLevel::suite;
+  total.group.clear();
+  result.scores = {total, isotropy_score(embedded)};
   if (scores.size() > 1) result.scores.insert(result.scores.end(), scores.begin(), scores.end());
   return result;
 }

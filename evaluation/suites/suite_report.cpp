@@ -143,7 +143,7 @@ std::string several_runs_cell(const Score* score, bool intervals) {
 }
 
 Table table_of_run(const CheckpointResults& answers, SuiteDetail detail) {
-  Table table{.title = concat("Suites answered by ", answers.run),
+  Table table{.title = concat("Suites evaluated on ", answers.run),
               .header = columns_of_numbers({"suite", "metric", "value", "95 % interval", "official", "ties", "items"})};
   for (const auto& key : keys_of({&answers, 1}, detail)) {
     auto& row = table.rows.emplace_back(std::vector{group_words(key), metric_words(key.metric)});
@@ -172,7 +172,7 @@ Table table_of_several(std::span<const CheckpointResults> answers, SuiteDetail d
 
 /// `intervals`: cells have them after their values.
 Table checkpoint_table(std::span<const CheckpointResults> answers, SuiteDetail detail, bool intervals) {
-  Table table{.title = concat("Suites answered by the checkpoints of ", answers.empty() ? "" : answers[0].run),
+  Table table{.title = concat("Suites evaluated on the checkpoints of ", answers.empty() ? "" : answers[0].run),
               .header = columns_of_numbers({"step", "words", "revision"})};
   const auto keys = keys_of(answers, detail);
   for (const auto& key : keys) {
@@ -363,7 +363,7 @@ struct ItemPair {
   double first = 0, second = 0;
 };
 
-std::vector<ItemPair> pairs_of(const ShareItems& first, const ShareItems& second) {
+std::vector<ItemPair> pairs_of(const ProportionItems& first, const ProportionItems& second) {
   std::unordered_map<std::string, double> credits;
   for (const auto& item : second.items) credits.emplace(item.item, item.credit);
   std::vector<ItemPair> pairs;
@@ -406,22 +406,22 @@ void add_difference(const std::vector<ItemPair>& pairs, bool is_of_clusters, Sui
 
 const Score* proportion_score(const SuiteResult& result) {
   const auto is_proportion = [&](const Score& score) {
-    return score.level == SuiteLevel::suite && score.metric == result.shares.front().metric;
+    return score.level == SuiteLevel::suite && score.metric == result.proportions.front().metric;
   };
   const auto at = std::ranges::find_if(result.scores, is_proportion);
   return at == result.scores.end() ? nullptr : &*at;
 }
 
 std::optional<SuiteComparison> compare_results(const SuiteResult& first, const SuiteResult& second) {
-  if (first.shares.empty() || second.shares.empty()) return std::nullopt;
-  const auto &share = first.shares.front(), &other_share = second.shares.front();
-  if (share.metric != other_share.metric) return std::nullopt;
+  if (first.proportions.empty() || second.proportions.empty()) return std::nullopt;
+  const auto &proportion = first.proportions.front(), &other_proportion = second.proportions.front();
+  if (proportion.metric != other_proportion.metric) return std::nullopt;
   const auto *score = proportion_score(first), *other = proportion_score(second);
-  const auto pairs = pairs_of(share, other_share);
+  const auto pairs = pairs_of(proportion, other_proportion);
   if (score == nullptr || other == nullptr || pairs.empty()) return std::nullopt;
   SuiteComparison compared{.suite = first.suite, .metric = score->metric, .first = *score, .second = *other};
   compared.items = static_cast<int64_t>(pairs.size());
-  add_difference(pairs, share.is_of_clusters, compared);
+  add_difference(pairs, proportion.is_of_clusters, compared);
   for (const auto& pair : pairs) {
     compared.only_first += pair.first == 1 && pair.second < 1;
     compared.only_second += pair.second == 1 && pair.first < 1;

@@ -38,7 +38,7 @@ struct ItemCredit {
 };
 
 /// The items of which a share is the mean, by which runs are compared.
-struct ShareItems {
+struct ProportionItems {
   std::string metric;          ///< the name of the share
   bool is_of_clusters = true;  ///< a mean over clusters, else over items
   std::vector<ItemCredit> items{};
@@ -47,12 +47,12 @@ struct ShareItems {
 /// The answers of one run to one suite.
 struct SuiteResult {
   std::string suite;
-  std::string scored_by;             ///< Scorer::description, or the layer and pooling of embeddings
-  std::vector<Score> scores;         ///< the first is the one that stands for the suite
-  SuitePredictions items;            ///< one for each
-  std::string items_hash{};          ///< XXH3 of the items; empty: not known
-  std::vector<std::string> notes{};  ///< what a reader of the scores must know, a sentence each
-  std::vector<ShareItems> shares{};  ///< of right items, by metric; the first is compared between two runs
+  std::string scored_by;                       ///< Scorer::description, or the layer and pooling of embeddings
+  std::vector<Score> scores;                   ///< the first is the one that stands for the suite
+  SuitePredictions items;                      ///< one for each
+  std::string items_hash{};                    ///< XXH3 of the items; empty: not known
+  std::vector<std::string> notes{};            ///< what a reader of the scores must know, a sentence each
+  std::vector<ProportionItems> proportions{};  ///< of right items, by metric; the first is compared between two runs
 };
 
 /// How suites are answered: by scores, or by embeddings.

@@ -142,10 +142,10 @@ std::vector<MaskPrediction> candidates(const Tokenizer& tokenizer, const Tensor&
 
 }  // namespace
 
-std::vector<std::vector<MaskPrediction>> fill(const LoadedRun& given, const std::string& text, int64_t top) {
-  LoadedRun run = given;
+std::vector<std::vector<MaskPrediction>> fill(const LoadedRun& opened, const std::string& text, int64_t top) {
+  LoadedRun run = opened;
   // Of rtd the generator predicts tokens, not the discriminator.
-  if (any_that(given.config.objectives, &ObjectiveKind::replaces_tokens)) take_generator(run);
+  if (any_that(opened.config.objectives, &ObjectiveKind::replaces_tokens)) take_generator(run);
   at::NoGradGuard no_grad;
   const auto segments = segments_of(text);
   check_fills(run);

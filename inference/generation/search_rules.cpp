@@ -83,18 +83,18 @@ ScoreRules::ScoreRules(const SearchConfig& config, int64_t vocab, int64_t prompt
   if (c_.repetition_penalty != 1) seen_.resize(static_cast<size_t>(vocab));
 }
 
-float* ScoreRules::logits(const float* given, const int64_t* ids, int64_t length) {
-  std::copy_n(given, vocab_, scores_.data());
+float* ScoreRules::logits(const float* raw, const int64_t* ids, int64_t length) {
+  std::copy_n(raw, vocab_, scores_.data());
   apply(ids, length);
   return scores_.data();
 }
 
-const float* ScoreRules::log_probs(const float* given, const int64_t* ids, int64_t length, const int64_t* taken,
+const float* ScoreRules::log_probs(const float* raw, const int64_t* ids, int64_t length, const int64_t* taken,
                                    int64_t n) {
-  const auto [max, log] = score_kernels().log_sum(vocab_, given);
+  const auto [max, log] = score_kernels().log_sum(vocab_, raw);
   require(!std::isnan(log) && max != lowest, not_finite);
   float* x = scores_.data();
-  score_kernels().minus(vocab_, given, max, log, x);  // in this order: max + log may round the log away
+  score_kernels().minus(vocab_, raw, max, log, x);  // in this order: max + log may round the log away
   for (int64_t j = 0; j < n; ++j)
     if (std::find(taken, taken + j, taken[j]) == taken + j)
       x[taken[j]] -=

@@ -22,10 +22,10 @@ class ScoreRules {
   /// `prompt`: the number of tokens before the generated ones.
   ScoreRules(const SearchConfig& config, int64_t vocab, int64_t prompt);
   /// The logits [vocab] after the rules. `ids` [length]: prompt and generated tokens of the row.
-  float* logits(const float* given, const int64_t* ids, int64_t length);
+  float* logits(const float* raw, const int64_t* ids, int64_t length);
   /// The log-probabilities [vocab] after the rules, not normalised again; `taken` [n]: tokens chosen by earlier groups.
   /// Throws Error for scores that are not finite.
-  const float* log_probs(const float* given, const int64_t* ids, int64_t length, const int64_t* taken = nullptr,
+  const float* log_probs(const float* raw, const int64_t* ids, int64_t length, const int64_t* taken = nullptr,
                          int64_t n = 0);
 
  private:

@@ -142,7 +142,7 @@ Tensor table_of(std::span<const ScoringRow* const> rows, int64_t columns, const 
 
 /// Rows of the same lengths, after contexts of the same length.
 struct RowScorer::Batch {
-  explicit Batch(std::vector<const ScoringRow*> given) : rows(std::move(given)), context(rows[0]->context) {
+  explicit Batch(std::vector<const ScoringRow*> all_rows) : rows(std::move(all_rows)), context(rows[0]->context) {
     for (size_t r = 0; r < rows.size(); ++r) {
       const auto& all = rows[r]->predictions;
       width = std::max(width, positions_of(*rows[r]));

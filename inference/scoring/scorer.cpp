@@ -160,7 +160,7 @@ struct Scorer::Impl {
   Impl(const LoadedRun& of, const ScoringOptions& wanted)
       : options(wanted),
         form(checked_form(of, wanted)),
-        given(of.network),
+        opened(of.network),
         run(scored_run(of, form)),
         rows(make_scoring_rows(run, form)),
         forward(*run.network, head_of(*scored_objective(run.config.objectives, backbone_of(run.config.model), form)),
@@ -199,7 +199,7 @@ struct Scorer::Impl {
                                      "earlier checkpoint, or import it again"));
   }
 
-  bool by_generator() const { return run.network != given; }
+  bool by_generator() const { return run.network != opened; }
   size_t stride() const { return static_cast<size_t>(options.stride); }
 
   /// The windows of a model that has no length of its own.
@@ -240,7 +240,7 @@ struct Scorer::Impl {
     save();
   }
 
-  /// A cache that cannot be written is given up: the scores are worth more.
+  /// A cache that cannot be written is opened up: the scores are worth more.
   void save() const {
     if (!cache) return;
     try {
@@ -254,7 +254,7 @@ struct Scorer::Impl {
 
   ScoringOptions options;
   ScoringForm form;
-  std::shared_ptr<Network> given;
+  std::shared_ptr<Network> opened;
   LoadedRun run;  ///< whose network gives the scores
   std::unique_ptr<RowsOfPassages> rows;
   RowScorer forward;

@@ -168,9 +168,9 @@ std::string SourceTargetScoring::description() const {
                   " in the source, and predicted by the ", side, ", each after those before it (Kassner et al. 2021)");
   if (form_ != ScoringForm::likelihood) {
     const std::string later = form_ == ScoringForm::pll_word_l2r ? ", together with the later tokens of its word," : "";
-    const std::string given = layout_.target_has_text ? "the tokens before it" : "the sentinel";
+    const std::string context = layout_.target_has_text ? "the tokens before it" : "the sentinel";
     return concat("mask form: each token", later, " replaced by ", layout_.target_has_text ? "[MASK]" : "a sentinel",
-                  " in the source, and predicted by the ", side, " after ", given);
+                  " in the source, and predicted by the ", side, " after ", context);
   }
   switch (layout_.prefix) {
     case Prefix::none:

@@ -77,10 +77,10 @@ ParameterNames bart_names(const ModelConfig& model) {
                  {at("norm."), {"model." + side + ".layernorm_embedding."}}};
   };
   if (!two)
-    return {.whole = head + embeddings("embeddings.", "decoder") +
+    return {.outer = head + embeddings("embeddings.", "decoder") +
                      Names{{"backbone.stack.final_norm.", {"model.decoder.layer_norm."}}},
             .stacks = {{"backbone.stack.", numbered("model.decoder.layers."), block_names()}}};
-  return {.whole = head + embeddings("embeddings.", "encoder") + embeddings("decoder_embeddings.", "decoder") +
+  return {.outer = head + embeddings("embeddings.", "encoder") + embeddings("decoder_embeddings.", "decoder") +
                    Names{{"backbone.encoder.final_norm.", {"model.encoder.layer_norm."}},
                          {"backbone.decoder.final_norm.", {"model.decoder.layer_norm."}}},
           .stacks = {{"backbone.encoder.", numbered("model.encoder.layers."), block_names()},

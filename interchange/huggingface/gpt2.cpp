@@ -40,7 +40,7 @@ Keys<TransformerConfig> gpt2_keys() {
 }
 
 ParameterNames gpt2_names(const ModelConfig&) {
-  return {.whole = Names{{"lm.head.decoder", {"lm_head.weight"}},
+  return {.outer = Names{{"lm.head.decoder", {"lm_head.weight"}},
                          {"backbone.embeddings.word", {"transformer.wte.weight"}},
                          {"backbone.embeddings.position", {"transformer.wpe.weight"}},
                          {"backbone.stack.final_norm.", {"transformer.ln_f."}}} +

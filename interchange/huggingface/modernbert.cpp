@@ -171,7 +171,7 @@ ParameterNames modernbert_names(const ModelConfig&) {
       task_heads({.dense = "head.dense.", .norm = "head.norm.", .spans = "classifier.", .choice_dense = "head.dense."});
   for (const std::string head : {"tagging.", "spans."})
     heads = heads + Names{{head + "dense.", {"head.dense."}}, {head + "norm.", {"head.norm."}}};
-  return {.whole = Names{{"backbone.embeddings.word", {"model.embeddings.tok_embeddings.weight"}},
+  return {.outer = Names{{"backbone.embeddings.word", {"model.embeddings.tok_embeddings.weight"}},
                          {"backbone.embeddings.norm.", {"model.embeddings.norm."}},
                          {"backbone.stack.final_norm.", {"model.final_norm."}},
                          {"mlm.head.transform.", {"head.dense."}},

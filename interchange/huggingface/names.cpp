@@ -30,7 +30,7 @@ std::vector<std::string> names_in(const ParameterNames& table, std::string_view 
     const auto dot = rest.find('.');
     return renamed(stack.block, rest.substr(dot + 1), stack.of_block(std::stoll(std::string(rest.substr(0, dot)))));
   }
-  return renamed(table.whole, name, "");
+  return renamed(table.outer, name, "");
 }
 
 Names operator+(Names a, const Names& b) {
@@ -73,13 +73,13 @@ Names BertNames::bert_block() {
 
 ParameterNames names_of(const BertNames& names) {
   const auto at = [&](const std::string& name) { return std::vector{names.prefix + name}; };
-  Names whole{{"backbone.embeddings.word", at("embeddings.word_embeddings.weight")},
+  Names outer{{"backbone.embeddings.word", at("embeddings.word_embeddings.weight")},
               {"backbone.embeddings.position", at("embeddings.position_embeddings.weight")},
               {"backbone.embeddings.token_type", at("embeddings.token_type_embeddings.weight")},
               {"backbone.embeddings.norm.", at("embeddings.LayerNorm.")}};
-  if (!names.projection.empty()) whole.push_back({"backbone.projection.", at(names.projection)});
-  if (!names.pooler.empty()) whole.push_back({"backbone.pooler.", at(names.pooler)});
-  return {.whole = whole + names.heads,
+  if (!names.projection.empty()) outer.push_back({"backbone.projection.", at(names.projection)});
+  if (!names.pooler.empty()) outer.push_back({"backbone.pooler.", at(names.pooler)});
+  return {.outer = outer + names.heads,
           .stacks = {{"backbone.stack.", numbered(names.prefix + names.blocks), names.block}}};
 }
 

@@ -25,7 +25,7 @@ struct StackNames {
 
 /// The parameter names of a model.
 struct ParameterNames {
-  Names whole;  ///< outside of the blocks
+  Names outer;  ///< outside of the blocks
   std::vector<StackNames> stacks;
 };
 

@@ -134,7 +134,7 @@ ParameterNames t5_names(const ModelConfig& model) {
   const bool gated = c.feed_forward == FeedForward::gated;
   const auto heads = task_heads({.dense = "classification_head.dense.", .output = "classification_head.out_proj."});
   if (!c.is_encoder_decoder())
-    return {.whole = Names{{"backbone.embeddings.word", {"shared.weight"}},
+    return {.outer = Names{{"backbone.embeddings.word", {"shared.weight"}},
                            {"backbone.stack.relative_attention_bias",
                             {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"}},
                            {"backbone.stack.final_norm.", {"encoder.final_layer_norm."}},
@@ -143,7 +143,7 @@ ParameterNames t5_names(const ModelConfig& model) {
             .stacks = {{"backbone.stack.", numbered("encoder.block."), block_names(false, gated)}}};
   const bool shared = shares_embeddings(model);
   return {
-      .whole = Names{{"backbone.embeddings.word", {shared ? "shared.weight" : "encoder.embed_tokens.weight"}},
+      .outer = Names{{"backbone.embeddings.word", {shared ? "shared.weight" : "encoder.embed_tokens.weight"}},
                      {"backbone.decoder_embeddings.word", {shared ? "shared.weight" : "decoder.embed_tokens.weight"}},
                      {"backbone.encoder.relative_attention_bias",
                       {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"}},

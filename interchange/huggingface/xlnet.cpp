@@ -54,7 +54,7 @@ Keys<XlnetConfig> xlnet_keys() {
 
 /// Attention weights have no `.weight` suffix there; r_w_bias and similar biases have the same names.
 ParameterNames xlnet_names(const ModelConfig&) {
-  return {.whole = Names{{"lm.head.decoder", {"lm_loss.weight"}},
+  return {.outer = Names{{"lm.head.decoder", {"lm_loss.weight"}},
                          {"lm.head.bias", {"lm_loss.bias"}},
                          {"backbone.embeddings.word", {"transformer.word_embedding.weight"}},
                          {"backbone.mask_emb", {"transformer.mask_emb"}}} +

@@ -60,11 +60,11 @@ struct CaseInputs {
   /// The tensor, if there is one, has these sizes: `what`.
   void shape(const std::string& name, const std::vector<int64_t>& sizes, const char* what) const {
     if (!in.contains(name)) return;
-    const auto given = in.get(name).sizes().vec();
-    const bool fits = std::equal(given.begin(), given.end(), sizes.begin(), sizes.end(),
+    const auto shape_read = in.get(name).sizes().vec();
+    const bool fits = std::equal(shape_read.begin(), shape_read.end(), sizes.begin(), sizes.end(),
                                  [](int64_t size, int64_t wanted) { return wanted == any || size == wanted; });
-    require<CheckpointError>(fits, path, ": ", name, " has shape ", shown(given), " instead of ", shown(sizes), ", ",
-                             what);
+    require<CheckpointError>(fits, path, ": ", name, " has shape ", shown(shape_read), " instead of ", shown(sizes),
+                             ", ", what);
   }
 
   void needed_by_loss(const std::string& name) const {
@@ -78,19 +78,19 @@ struct CaseInputs {
 void check_decoder(const CaseInputs& inputs) {
   const auto& in = inputs.in;
   const int64_t rows = inputs.size("input_ids", 0);
-  const bool given = in.contains("decoder_input_ids");
-  require<CheckpointError>(given || in.contains("labels"), inputs.path,
+  const bool has_decoder_ids = in.contains("decoder_input_ids");
+  require<CheckpointError>(has_decoder_ids || in.contains("labels"), inputs.path,
                            ": has neither labels nor decoder_input_ids; the decoder needs one of them");
   inputs.ids("decoder_input_ids", 0);
   inputs.shape("decoder_input_ids", {rows, any}, of_rows);
-  if (given)
+  if (has_decoder_ids)
     inputs.shape("labels", {rows, inputs.size("decoder_input_ids", 1)}, "one entry for each of decoder_input_ids");
   else
     inputs.shape("labels", {rows, any}, of_rows);
-  const char* decoded = given ? "decoder_input_ids" : "labels";
+  const char* decoded = has_decoder_ids ? "decoder_input_ids" : "labels";
   const auto sizes = in.get(decoded).sizes().vec();
   inputs.shape("decoder_attention_mask", sizes, "one entry for each token of the decoder");
-  if (given || !decoding_ids_of(inputs.config.model).decoder_starts_with_last_target) return;
+  if (has_decoder_ids || !decoding_ids_of(inputs.config.model).decoder_starts_with_last_target) return;
   // Source: shift_tokens_right of transformers, models/mbart, which fails for such a row.
   const auto labels = inputs.integers("labels");
   const auto tokens = labels.ne(-100).logical_and(labels.ne(inputs.model().pad_token_id)).sum(1);  // [B]

@@ -24,23 +24,24 @@ struct TaskCase {
   const TransformerConfig& model() const { return transformer_of(config.model); }
 
   Tensor whole_numbers(const std::string& name) const {
-    const auto given = in.get(name);
-    require<CheckpointError>(!given.is_floating_point() || given.eq(given.round()).all().item<bool>(), path, ": ", name,
-                             " contains fractions; give whole numbers");
-    return given.to(at::kLong);
+    const auto tensor = in.get(name);
+    require<CheckpointError>(!tensor.is_floating_point() || tensor.eq(tensor.round()).all().item<bool>(), path, ": ",
+                             name, " contains fractions; give whole numbers");
+    return tensor.to(at::kLong);
   }
 
   /// A tensor with an entry for each token: [B, T], or of a choice [I, n, T], whose rows follow each other.
   Tensor of_tokens(const std::string& name) const {
-    const auto given = whole_numbers(name);
+    const auto token_ids = whole_numbers(name);
     const int64_t axes = terms.use() == HeadUse::candidates ? 3 : 2;
-    require<CheckpointError>(given.dim() == axes && given.numel() > 0, path, ": ", name, " has shape ", given.sizes(),
-                             "; it must be ", axes == 3 ? "[items, candidates, length]" : "[batch, length]");
+    require<CheckpointError>(token_ids.dim() == axes && token_ids.numel() > 0, path, ": ", name, " has shape ",
+                             token_ids.sizes(), "; it must be ",
+                             axes == 3 ? "[items, candidates, length]" : "[batch, length]");
     const auto ids = in.get("input_ids").sizes().vec();
-    require<CheckpointError>(given.sizes() == at::IntArrayRef(ids) || name.starts_with("decoder_"), path, ": ", name,
-                             " has shape ", given.sizes(), " instead of ", at::IntArrayRef(ids),
+    require<CheckpointError>(token_ids.sizes() == at::IntArrayRef(ids) || name.starts_with("decoder_"), path, ": ",
+                             name, " has shape ", token_ids.sizes(), " instead of ", at::IntArrayRef(ids),
                              ", one entry for each token of input_ids");
-    return axes == 3 ? given.flatten(0, 1) : given;
+    return axes == 3 ? token_ids.flatten(0, 1) : token_ids;
   }
 
   /// `numbers` are in [0, count), or `ignored`.
@@ -53,11 +54,11 @@ struct TaskCase {
 
   /// The target of this name with these sizes.
   Tensor target(const std::string& name, const std::vector<int64_t>& sizes) const {
-    auto given = in.get(name);
-    if (given.dim() == static_cast<int64_t>(sizes.size()) + 1 && given.size(-1) == 1) given = given.squeeze(-1);
-    require<CheckpointError>(given.sizes() == at::IntArrayRef(sizes), path, ": ", name, " has shape ", given.sizes(),
+    auto tensor = in.get(name);
+    if (tensor.dim() == static_cast<int64_t>(sizes.size()) + 1 && tensor.size(-1) == 1) tensor = tensor.squeeze(-1);
+    require<CheckpointError>(tensor.sizes() == at::IntArrayRef(sizes), path, ": ", name, " has shape ", tensor.sizes(),
                              " instead of ", at::IntArrayRef(sizes));
-    return given;
+    return tensor;
   }
 
   bool windows() const { return std::holds_alternative<WindowAttention>(*model().attention); }

@@ -4,8 +4,8 @@
 
 namespace cloze {
 
-std::shared_ptr<Backbone> make_backbone(const ModelConfig& model, const BackboneParts& given) {
-  auto parts = given;
+std::shared_ptr<Backbone> make_backbone(const ModelConfig& model, const BackboneParts& wanted) {
+  auto parts = wanted;
   parts.stack = stack_parts_of(model);
   parts.projection = part_of<EmbeddingProjection>(model);
   const auto& config = backbone_of(model);

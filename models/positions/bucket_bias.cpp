@@ -15,10 +15,10 @@ DistanceBuckets::DistanceBuckets(int64_t buckets, int64_t max_distance, bool cau
   // place would move whole distances to another bucket.
   std::vector<int64_t> begins;
   for (int64_t n = exact_, last = exact_; last < count_ - 1 && n <= 2 * max_distance; ++n) {
-    const auto share = std::log(static_cast<float>(n) / static_cast<float>(exact_)) /
-                       static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(exact_)));
+    const auto position = std::log(static_cast<float>(n) / static_cast<float>(exact_)) /
+                          static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(exact_)));
     const auto bucket =
-        std::min(count_ - 1, exact_ + static_cast<int64_t>(share * static_cast<float>(count_ - exact_)));
+        std::min(count_ - 1, exact_ + static_cast<int64_t>(position * static_cast<float>(count_ - exact_)));
     for (; last < bucket; ++last) begins.push_back(n);
   }
   if (begins.empty()) begins.push_back(int64_t{1} << 40);

@@ -35,8 +35,9 @@ void check_rows(const TwoStreamConfig& model, const ObjectiveSetting& in, Constr
 }  // namespace
 
 std::string PlmConfig::prediction() const {
-  const auto share = num_predict > 0 ? concat("up to ", num_predict, " tokens of a sequence") : "a sixth of the tokens";
-  return share + ", each from those that come before it in a random order";
+  const auto amount =
+      num_predict > 0 ? concat("up to ", num_predict, " tokens of a sequence") : "a sixth of the tokens";
+  return amount + ", each from those that come before it in a random order";
 }
 
 void PlmConfig::check(const ObjectiveSetting& in, Constraints& constraints) const {

@@ -164,16 +164,16 @@ PlmRow running_row(const RunningText& text, uint64_t first, int64_t length, int6
 namespace {
 
 /// The rows, padded on the left.
-Batch left_padded(const std::vector<PlmRow>& given, const TokenProperties& vocabulary) {
-  const auto rows = static_cast<int64_t>(given.size());
+Batch left_padded(const std::vector<PlmRow>& plm_rows, const TokenProperties& vocabulary) {
+  const auto rows = static_cast<int64_t>(plm_rows.size());
   int64_t width = 0;
-  for (const auto& row : given) width = std::max(width, static_cast<int64_t>(row.ids.size()));
+  for (const auto& row : plm_rows) width = std::max(width, static_cast<int64_t>(row.ids.size()));
   Batch batch;
   batch.input_ids = at::full({rows, width}, vocabulary.special.filler(), at::kLong);
   batch.token_type_ids = at::full({rows, width}, pad_segment, at::kLong);
   auto mask = at::zeros({rows, width}, at::kBool);
   for (int64_t r = 0; r < rows; ++r) {
-    const auto& row = given[static_cast<size_t>(r)];
+    const auto& row = plm_rows[static_cast<size_t>(r)];
     const auto n = static_cast<int64_t>(row.ids.size());
     const int64_t begin = (r + 1) * width - n;
     std::copy(row.ids.begin(), row.ids.end(), batch.input_ids.data_ptr<int64_t>() + begin);
@@ -217,10 +217,10 @@ void mark_visible(const PlmExample& example, int64_t length, int64_t width, bool
       visible[(from + i) * width + from + j] = example.sees(static_cast<size_t>(i), static_cast<size_t>(j));
 }
 
-void mark_backward(const std::vector<PlmRow>& given, Batch& batch) {
-  if (std::none_of(given.begin(), given.end(), [](const auto& row) { return row.backward; })) return;
-  batch.backward = at::empty({static_cast<int64_t>(given.size())}, at::kBool);
-  for (size_t r = 0; r < given.size(); ++r) batch.backward.data_ptr<bool>()[r] = given[r].backward;
+void mark_backward(const std::vector<PlmRow>& rows, Batch& batch) {
+  if (std::none_of(rows.begin(), rows.end(), [](const auto& row) { return row.backward; })) return;
+  batch.backward = at::empty({static_cast<int64_t>(rows.size())}, at::kBool);
+  for (size_t r = 0; r < rows.size(); ++r) batch.backward.data_ptr<bool>()[r] = rows[r].backward;
 }
 
 /// Adds the targets of each row, positions in [0, T).
@@ -244,22 +244,23 @@ void add_targets(const std::vector<std::vector<int64_t>>& targets, Batch& batch)
 
 }  // namespace
 
-Batch permutation_batch(const std::vector<PlmRow>& given, std::vector<Stream>& streams, const PlmConfig& config,
+Batch permutation_batch(const std::vector<PlmRow>& plm_rows, std::vector<Stream>& streams, const PlmConfig& config,
                         int64_t reuse_len, const TokenProperties& vocabulary, std::vector<PlmExample>* drawn) {
-  auto batch = left_padded(given, vocabulary);
-  const auto rows = static_cast<int64_t>(given.size());
+  auto batch = left_padded(plm_rows, vocabulary);
+  const auto rows = static_cast<int64_t>(plm_rows.size());
   const int64_t width = batch.input_ids.size(1);
   batch.visible = at::zeros({rows, width, width}, at::kBool);
-  std::vector<std::vector<int64_t>> targets(given.size());
+  std::vector<std::vector<int64_t>> targets(plm_rows.size());
   PlmExample example;
-  for (size_t r = 0; r < given.size(); ++r) {
-    const auto length = static_cast<int64_t>(given[r].ids.size());
-    draw_example(given[r], rules_of(config, length, reuse_len, given[r].backward), vocabulary, streams[r], example);
+  for (size_t r = 0; r < plm_rows.size(); ++r) {
+    const auto length = static_cast<int64_t>(plm_rows[r].ids.size());
+    draw_example(plm_rows[r], rules_of(config, length, reuse_len, plm_rows[r].backward), vocabulary, streams[r],
+                 example);
     if (drawn) drawn->push_back(example);
     mark_visible(example, length, width, batch.visible.data_ptr<bool>() + static_cast<int64_t>(r) * width * width);
     for (const auto target : example.targets) targets[r].push_back(width - length + target);
   }
-  mark_backward(given, batch);
+  mark_backward(plm_rows, batch);
   add_targets(targets, batch);
   return batch;
 }

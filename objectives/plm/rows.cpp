@@ -17,7 +17,7 @@ struct Running {
   uint64_t stride = 0;      ///< offset between the starts of consecutive chunks
   int64_t reuse_len = 0;    ///< number of tokens at the start of a row that go into the mems; 0 = no mems
   uint64_t first_item = 0;  ///< of its chunks, in a mixture of texts
-  double share = 1;         ///< of the tokens of the mixture
+  double fraction = 1;      ///< of the tokens of the mixture
 };
 
 class PermutedRows final : public RowMaker {
@@ -65,7 +65,7 @@ class PermutedRows final : public RowMaker {
       const uint64_t chunks = order.batch_size == 0 ? order.chunks : order.steps() * order.parts();
       const uint64_t last = static_cast<uint64_t>(in_.data.max_seq_length) - text.stride;  // a row is longer than that
       const auto size = text.forward.size(), read = std::min(size, chunks * text.stride + last);
-      covered += text.share * static_cast<double>(read) / static_cast<double>(size);
+      covered += text.fraction * static_cast<double>(read) / static_cast<double>(size);
     }
     return covered;
   }
@@ -132,7 +132,7 @@ class PermutedRows final : public RowMaker {
       const auto which = parts.size() > 1 ? concat("text of ", part.text.folder()) : in_.stage + " text";
       auto& made = running_.emplace_back(run_through(part.text, which));
       made.first_item = items;
-      made.share = part.share;
+      made.fraction = part.fraction;
       items += 2 * made.order.chunks;
       rows.push_back(part.passes * static_cast<double>(made.order.size()));
     }

@@ -76,18 +76,18 @@ int64_t targets_length(int64_t inputs_length, double density, double mean_length
 }
 
 std::string SpanCorruptionConfig::prediction() const {
-  const auto share = in_percent(noise_density) + " of the tokens";
+  const auto amount = in_percent(noise_density) + " of the tokens";
   switch (corruption) {
     case Corruption::spans:
-      return concat(share, ", in spans of ", shortest(mean_noise_span_length), " on average, each behind a sentinel");
+      return concat(amount, ", in spans of ", shortest(mean_noise_span_length), " on average, each behind a sentinel");
     case Corruption::iid:
-      return share + ", each behind a sentinel";
+      return amount + ", each behind a sentinel";
     case Corruption::drop:
-      return share + ", which the source lacks";
+      return amount + ", which the source lacks";
     case Corruption::mass:
-      return "the whole text, where " + share + " are masked";
+      return "the whole text, where " + amount + " are masked";
     case Corruption::bert:
-      return "the whole text, where " + share + " are masked, a tenth of them by random tokens";
+      return "the whole text, where " + amount + " are masked, a tenth of them by random tokens";
     case Corruption::deshuffle:
       return "the text, whose tokens come in random order";
     case Corruption::prefix_lm:

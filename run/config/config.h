@@ -127,9 +127,9 @@ void describe(V& v, EvaluationConfig& c) {
     "defaults of its kind (mlm: 15 % single tokens), except that span_corruption keeps its `corruption` and rtd its "
     "networks; a hybrid of mntp is evaluated as mntp and clm");
   v("suites", c.suites,
-    "evaluation suites that the run answers: files, folders, or names in the folder CLOZE_SUITES; [] = none");
-  v("suite_every", c.suite_every, "steps between answers to the suites, besides those at the end; 0 = only at the end",
-    at_least(0));
+    "evaluation suites on which the run is evaluated: files, folders, or names in the folder CLOZE_SUITES; [] = none");
+  v("suite_every", c.suite_every,
+    "steps between evaluations on the suites, besides those at the end; 0 = only at the end", at_least(0));
   v("suite_items", c.suite_items, "items of each paradigm of minimal pairs and completions that are asked; 0 = all",
     at_least(0));
 }

@@ -51,11 +51,11 @@ std::string yaml_quoted(const std::string& text) {
 
 ConfigTree load_resumed_config(const std::string& path, const std::vector<std::string>& overrides,
                                const std::string& run_yaml) {
-  const auto run = ConfigTree::load(run_yaml), given = ConfigTree::load(path);
+  const auto run = ConfigTree::load(run_yaml), file = ConfigTree::load(path);
   std::map<std::string, std::string> missing;  // section -> its lines
   for (const auto& key : earlier_values) {
     const auto name = key.section + "." + key.key;
-    if (!run.find(name) && !given.find(name) && applies_to(key, run))
+    if (!run.find(name) && !file.find(name) && applies_to(key, run))
       missing[key.section] += "  " + key.key + ": " + key.value + "\n";
   }
   const bool is_recorded = path == run_yaml || !run_of_config(path).empty();

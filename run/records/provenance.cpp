@@ -34,7 +34,7 @@ json data_of(const TokenStore& train, const TokenStore& held_out) {
                                {"fingerprint", part.text.fingerprint()},
                                {"documents", part.text.num_documents()},
                                {"tokens", part.text.num_tokens()},
-                               {"share", part.share}});
+                               {"share", part.fraction}});
   return data;
 }
 

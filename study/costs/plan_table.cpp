@@ -178,15 +178,16 @@ std::string sum_words(const std::vector<RunCost>& costs, double seeds, int64_t j
   };
   const double seconds = sum(&RunCost::seconds);
   const auto flops = [&](double RunCost::* field) { return with_prefix(sum(field)) + "FLOPs"; };
-  const auto share = [&](double RunCost::* field) { return in_percent(seconds > 0 ? sum(field) / seconds : 0); };
+  const auto percent_of = [&](double RunCost::* field) { return in_percent(seconds > 0 ? sum(field) / seconds : 0); };
   const bool has_suites = sum(&RunCost::suite_seconds) > 0;
   const auto done = flops(&RunCost::flops) + " of training";
-  const auto time = concat("about ", duration(seconds / static_cast<double>(jobs)), " with ", jobs,
-                           jobs == 1 ? " run" : " runs", " at once (", share(&RunCost::evaluation_seconds), " of it ");
+  const auto time =
+      concat("about ", duration(seconds / static_cast<double>(jobs)), " with ", jobs, jobs == 1 ? " run" : " runs",
+             " at once (", percent_of(&RunCost::evaluation_seconds), " of it ");
   if (!has_suites)
     return concat(done, " and ", flops(&RunCost::evaluation_flops), " of evaluation, ", time, "evaluation)");
   return concat(done, ", ", flops(&RunCost::evaluation_flops), " of held-out losses and ", flops(&RunCost::suite_flops),
-                " of suites, ", time, "held-out losses, ", share(&RunCost::suite_seconds), " suites)");
+                " of suites, ", time, "held-out losses, ", percent_of(&RunCost::suite_seconds), " suites)");
 }
 
 /// Warnings of texts of mixtures that are read too often.

@@ -56,14 +56,14 @@ std::string cell(const RunStatus& status) {
 
 /// Seconds that the rest needs at the pace so far; NaN before there is one.
 double seconds_left(const std::vector<RunStatus>& statuses) {
-  double used = 0, share = 0, running = 0;
+  double used = 0, progress = 0, running = 0;
   for (const auto& status : statuses) {
     used += status.seconds;
-    share += status.progress;
+    progress += status.progress;
     running += status.state == RunState::running;
   }
-  const double whole = static_cast<double>(statuses.size());
-  return share > 0 ? used / share * (whole - share) / std::max(running, 1.0) : std::nan("");
+  const double total = static_cast<double>(statuses.size());
+  return progress > 0 ? used / progress * (total - progress) / std::max(running, 1.0) : std::nan("");
 }
 
 double field_of(const char* path, const std::string& name) {

@@ -331,10 +331,11 @@ std::vector<const PlannedRun*> selected_runs(const Plan& plan, const std::vector
   std::vector<const PlannedRun*> runs;
   std::vector<std::string> names;
   for (const auto& run : plan.runs) {
-    const auto whole = run.name();
-    names.push_back(whole);
-    const bool wanted = only.empty() || std::any_of(only.begin(), only.end(),
-                                                    [&](const auto& name) { return name == run.arm || name == whole; });
+    const auto full_name = run.name();
+    names.push_back(full_name);
+    const bool wanted = only.empty() || std::any_of(only.begin(), only.end(), [&](const auto& name) {
+                          return name == run.arm || name == full_name;
+                        });
     if (wanted) runs.push_back(&run);
   }
   for (const auto& arm : plan.arms) names.push_back(arm.name);

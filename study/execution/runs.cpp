@@ -136,7 +136,7 @@ RunStatus status_of(const Plan& plan, const PlannedRun& run) {
   if (has_value) status.metric = by.title;
   status.step = static_cast<int64_t>(log.last.step);
   status.seconds = log.last.seconds;
-  status.progress = log.share;
+  status.progress = log.fraction;
   if (record && record->done && !status.owner) status.lost_result = result_fault(plan, run, *record);
   const bool has_result = record && record->done && status.lost_result.empty();
   if (has_result && run.is_finetuning()) {
@@ -185,10 +185,10 @@ std::vector<MetricValue> read_secondary(const Plan& plan, const PlannedRun& run)
       values.push_back({.value = std::numeric_limits<double>::quiet_NaN()});
       continue;
     }
-    auto whole = value_of(metric, folder, read_remedy);
+    auto full = value_of(metric, folder, read_remedy);
     // A correlation has no parts, and nothing was chosen by it.
-    const bool is_whole = is_of_task(metric) || whole.examples.sum.empty();
-    values.push_back(is_whole ? std::move(whole) : part_of(std::move(whole), plan.part, folder));
+    const bool is_whole = is_of_task(metric) || full.examples.sum.empty();
+    values.push_back(is_whole ? std::move(full) : part_of(std::move(full), plan.part, folder));
   }
   return values;
 }

@@ -286,10 +286,10 @@ StudyMetric metric_of(const MetricName& named, const std::string& where) {
                        .name = named.metric.empty() ? "accuracy" : named.metric,
                        .path = named.suite};
   }
-  const auto given = named.objective.empty() ? "mlm" : named.objective;
-  const auto objective = parse_objective(given, where + ".objective");
+  const auto name = named.objective.empty() ? "mlm" : named.objective;
+  const auto objective = parse_objective(name, where + ".objective");
   require<ConfigError>(named.unit == LossUnit::nats || as_kind(objective).is_generative(), where, ".unit is ",
-                       named.unit, ", and ", given,
+                       named.unit, ", and ", name,
                        " predicts a part of the text only; choose a generative objective such as clm, or nats");
   return LossMetric{.name = short_form(objective), .unit = named.unit};
 }

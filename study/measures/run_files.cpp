@@ -98,8 +98,8 @@ class LogReader {
     if (row.contains("flops") && row["flops"].is_number()) now.flops = row["flops"].get<double>();
     now.seconds = number_at(row, "time", "seconds", now.seconds);
     log_.diverged = string_at(row, "/diverged");
-    const double share = number_at(row, "time", "budget_share", log_.share);
-    if (share >= 0 && share <= most_share) log_.share = share;
+    const double fraction = number_at(row, "time", "budget_share", log_.fraction);
+    if (fraction >= 0 && fraction <= most_share) log_.fraction = fraction;
     return row;
   }
 
@@ -108,11 +108,11 @@ class LogReader {
     if (!value) return;
     auto& point = log_.curve.emplace_back();
     static_cast<Usage&>(point) = log_.last;
-    point.share = log_.share;
+    point.fraction = log_.fraction;
     point.loss = value->value;
     point.floor = value->floor;
     point.of = value->loss;
-    const double index = points_ > 0 ? static_cast<double>(points_) * log_.share + 1e-6 : point.step;
+    const double index = points_ > 0 ? static_cast<double>(points_) * log_.fraction + 1e-6 : point.step;
     point.point = static_cast<int64_t>(index);
   }
 

@@ -29,16 +29,16 @@ struct Usage {
 struct CurvePoint : Usage {
   int64_t point = 0;  ///< index of the evaluation, by which curves of several seeds are averaged
   double loss = 0;
-  double share = 0;  ///< of the budget that was used up
-  double floor = 0;  ///< of the loss, as in MetricValue
-  std::string of{};  ///< the losses that it is of, where the metric is judged after the training; else empty
+  double fraction = 0;  ///< of the budget that was used up
+  double floor = 0;     ///< of the loss, as in MetricValue
+  std::string of{};     ///< the losses that it is of, where the metric is judged after the training; else empty
 };
 
 /// What metrics.jsonl says of a run.
 struct RunLog {
   std::vector<CurvePoint> curve{};         ///< the metric along the run, `loss` of its points
   Usage last{};                            ///< at its last line, without words and epochs
-  double share = 0;                        ///< of the budget that is used up
+  double fraction = 0;                     ///< of the budget that is used up
   std::string diverged{};                  ///< what the run said when it ended by that, at its last line
   int64_t damaged = 0, first_damaged = 0;  ///< damaged lines, and the number of the first
 };

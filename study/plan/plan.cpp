@@ -207,9 +207,9 @@ struct Scaler {
   }
   template <class T>
   void scale(const char* name, T& limit) {
-    const T whole = limit;
+    const T unscaled = limit;
     limit = static_cast<T>(static_cast<double>(limit) * factor);
-    if (whole > 0 && limit == 0) lost = concat(name, " is ", whole);
+    if (unscaled > 0 && limit == 0) lost = concat(name, " is ", unscaled);
   }
 };
 

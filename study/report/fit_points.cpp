@@ -101,7 +101,7 @@ std::vector<CurvePoint> ends_of_decays(const ScheduleConfig& schedule, const std
   for (int64_t k = repeated->decays - 1; k >= 1; --k) {
     const double budget = std::pow(0.5, static_cast<double>(k));
     const auto end = std::find_if(curve.begin(), curve.end(), [&](const CurvePoint& point) {
-      const double steps_beyond = point.step * (point.share - budget) / point.share;
+      const double steps_beyond = point.step * (point.fraction - budget) / point.fraction;
       return steps_beyond > -1e-6 && steps_beyond < 1 - 1e-6;
     });
     if (end != curve.end()) ends.push_back(*end);

@@ -106,11 +106,11 @@ std::string why_unfinished(const IndependentRun& one) {
   return "";
 }
 
-IndependentRun open_run(const std::string& given) {
-  const auto folder = fs::path(given).lexically_normal().string();
+IndependentRun open_run(const std::string& path) {
+  const auto folder = fs::path(path).lexically_normal().string();
   const auto trimmed = folder.size() > 1 && folder.back() == '/' ? folder.substr(0, folder.size() - 1) : folder;
   const auto config_file = trimmed + "/run.yaml";
-  require<DataError>(fs::exists(config_file), given, ": is not a run directory (it has no run.yaml)");
+  require<DataError>(fs::exists(config_file), path, ": is not a run directory (it has no run.yaml)");
   IndependentRun one{.folder = trimmed, .config = decode<RunConfig>(load_run_config(config_file))};
   auto& run = one.run;
   run.result.seed = one.config.train.seed;

@@ -63,14 +63,14 @@ struct Scale {
 };
 Scale scale_of(const StudyReport& report, const Currency& currency) {
   Scale scale{.currency = &currency, .label = currency.name};
-  Range whole;
+  Range all;
   for (const auto& run : report.runs)
-    for (const auto& point : run.curve) whole.add(currency.of(point));
+    for (const auto& point : run.curve) all.add(currency.of(point));
   if (currency.id == std::string("time")) {
-    scale.unit = whole.high < 300 ? 1 : whole.high < 3 * 3600 ? 60 : 3600;
+    scale.unit = all.high < 300 ? 1 : all.high < 3 * 3600 ? 60 : 3600;
     scale.label = concat("training time [", scale.unit == 1 ? "s" : scale.unit == 60 ? "min" : "h", "]");
   }
-  scale.range = {whole.low / scale.unit, whole.high / scale.unit};
+  scale.range = {all.low / scale.unit, all.high / scale.unit};
   return scale;
 }
 
@@ -94,16 +94,16 @@ Range shown_losses(const StudyReport& report, const std::string& of) {
   double last = 0;
   for (const auto& run : report.runs)
     for (const auto& point : run.curve) last = std::max(last, point.step);
-  Range range, whole;
+  Range range, all;
   const double floor = floor_of_curves(report);
   if (floor > 0) range.add(floor);
   for (const auto& run : report.runs)
     for (const auto& point : run.curve) {
       if (point.of != of) continue;
-      whole.add(point.loss);
+      all.add(point.loss);
       if (10 * point.step >= last) range.add(point.loss);
     }
-  return whole.high - whole.low > 1.2 * (range.high - range.low) && range.low < range.high ? range : whole;
+  return all.high - all.low > 1.2 * (range.high - range.low) && range.low < range.high ? range : all;
 }
 
 std::vector<PlotPoint> points_of(const std::vector<CurvePoint>& curve, const Scale& scale, size_t most) {

@@ -168,15 +168,15 @@ std::vector<Rung> rungs_of(int64_t trials, int64_t halving, int64_t seeds, bool 
                        " trials, and 'trials' is ", trials, "; draw more, or set halving to 0");
   for (int64_t left = trials / std::max<int64_t>(halving, 1); halving > 1 && left >= 1; left /= halving)
     rungs.push_back({.trials = left, .used = rungs.back().used * static_cast<double>(halving)});
-  double whole = 0, before = 0;
+  double total = 0, before = 0;
   for (auto& rung : rungs) {
     rung.budget = static_cast<double>(rung.trials * seeds) * (rung.used - (continued ? before : 0));
-    whole += rung.budget;
+    total += rung.budget;
     before = rung.used;
   }
   for (auto& rung : rungs) {
-    rung.used /= whole;
-    rung.budget /= whole;
+    rung.used /= total;
+    rung.budget /= total;
   }
   return rungs;
 }
@@ -195,9 +195,9 @@ Stages search_stages(const StudyConfig& study, const std::string& file, const st
   check_search(study, file);
   auto trials = draw_trials(study);
   const auto seeds = seeds_of(study.seeds);
-  const auto whole =
+  const auto drawn_plan =
       plan_of({.file = file, .root = folder, .folder = folder, .study = study, .arms = trials, .seeds = seeds});
-  const auto& drawn = whole.runs;
+  const auto& drawn = drawn_plan.runs;
   const bool continued = study.probe_head.share == 0 && std::ranges::all_of(drawn, can_continue, &PlannedRun::config);
   const auto length_of = [](const PlannedRun& run) { return run.config.data.max_seq_length; };
   const auto length = length_of(std::ranges::min(drawn, {}, length_of));  // of held-out sequences, in every rung
@@ -221,7 +221,7 @@ Stages search_stages(const StudyConfig& study, const std::string& file, const st
     } else {
       plan.waits_for = settled ? new_try(concat("a trial of rung ", i), before->runs.front()) : concat("rung ", i);
       plan.study.trials = rungs[i].trials;
-      plan.metric = whole.metric;
+      plan.metric = drawn_plan.metric;
     }
     stages.rungs.push_back(add_stage(stages, plan));
     before = decided ? std::optional(stages.plans[stages.rungs.back()]) : std::nullopt;

@@ -179,18 +179,18 @@ StudyProgress sum_of(const std::map<size_t, StudyProgress>& stages) {
 }
 
 /// Says what a stage waits for, of which this is left. Throws DataError where nothing is, and it waits all the same.
-void answer_waiting(const Stages& stages, size_t stage, const std::string& left, bool whole) {
+void answer_waiting(const Stages& stages, size_t stage, const std::string& left, bool refuses) {
   const auto& plan = stages.plans[stage];
-  require<DataError>(!whole || !left.empty(), unsettled_before(stages, stage).folder, ": ", plan.stage,
+  require<DataError>(!refuses || !left.empty(), unsettled_before(stages, stage).folder, ": ", plan.stage,
                      " cannot start without ", plan.waits_for);
   log_info("study", concat(plan.stage, ": waits for ", plan.waits_for, left.empty() ? "" : ", of which " + left));
 }
 
 }  // namespace
 
-Stages make_stages(const std::string& file, const std::string& given) {
+Stages make_stages(const std::string& file, const std::string& named_folder) {
   const auto study = read_study(file);
-  const auto folder = study_folder(study, given);
+  const auto folder = study_folder(study, named_folder);
   return study.space.items.empty() ? stages_of_arms(study, file, folder) : search_stages(study, file, folder);
 }
 

@@ -68,9 +68,10 @@ struct VariedStream {
 };
 
 std::vector<std::string> variance_row(const std::string& arm, const std::string& varied,
-                                      const std::vector<double>& values, double confidence, const std::string& share) {
+                                      const std::vector<double>& values, double confidence,
+                                      const std::string& fraction) {
   const auto summary = summarize(values);
-  std::vector<std::string> cells{arm, varied, std::to_string(summary.count), "", "", share};
+  std::vector<std::string> cells{arm, varied, std::to_string(summary.count), "", "", fraction};
   if (summary.count > 1) {
     const auto interval = sd_interval(summary.sd, summary.count, confidence);
     cells[3] = digits(summary.sd, 3);

@@ -47,15 +47,15 @@ double power_of(double difference, double sd, int64_t seeds, double level, const
     return cdf(complement(of_true, limit)) + cdf(of_true, -limit);
   }
   const double of_examples = examples.reach(level);
-  const double whole = std::hypot(error, examples.error);
-  if (whole == 0) return difference > of_examples ? 1 : 0;
-  if (error == 0) return beyond(of_examples, difference, whole);
+  const double total = std::hypot(error, examples.error);
+  if (total == 0) return difference > of_examples ? 1 : 0;
+  if (error == 0) return beyond(of_examples, difference, total);
   // Over the sample's sd, which is chi-distributed.
   const auto at = [&](double chi) {
     const double log_density =
         (1 - freedom / 2) * std::log(2) - std::lgamma(freedom / 2) + (freedom - 1) * std::log(chi) - chi * chi / 2;
     return std::exp(log_density) *
-           beyond(std::hypot(limit * error * chi / std::sqrt(freedom), of_examples), difference, whole);
+           beyond(std::hypot(limit * error * chi / std::sqrt(freedom), of_examples), difference, total);
   };
   const double middle = std::sqrt(freedom);
   return boost::math::quadrature::gauss_kronrod<double, 61>::integrate(at, std::max(0.0, middle - 10), middle + 10, 8,

@@ -114,8 +114,8 @@ std::string lacking_beyond_chance(const std::vector<TaskItem>& items, const std:
   constexpr double impossible = 1e-6;
   if (items.empty() || train.empty() || !std::ranges::all_of(items, lacks)) return "";
   const auto without = std::ranges::count_if(train, lacks);
-  const double share = static_cast<double>(without + 1) / static_cast<double>(train.size() + 2);  // Laplace's estimate
-  if (without > 0 && std::pow(share, static_cast<double>(items.size())) > impossible) return "";
+  const double rate = static_cast<double>(without + 1) / static_cast<double>(train.size() + 2);  // Laplace's estimate
+  if (without > 0 && std::pow(rate, static_cast<double>(items.size())) > impossible) return "";
   return concat(", of ", items.size(), ", and of the training part ", without, " of ", train.size(), " have none");
 }
 

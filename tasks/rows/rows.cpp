@@ -128,12 +128,12 @@ void TaskRowMaker::add_text(const TaskItem& item, int64_t number, const std::fun
   const auto& longer = first_is_longer ? first : second;
   const auto& shorter = first_is_longer ? second : first;
   const auto kept = std::min(static_cast<int64_t>(shorter.size()), places / 2);
-  const auto whole = std::span(shorter).first(static_cast<size_t>(kept));
+  const auto kept_shorter = std::span(shorter).first(static_cast<size_t>(kept));
   int64_t window = 0;
   for (const auto& part : stride_windows(static_cast<int64_t>(longer.size()), places - kept,
                                          step_of(options_.truncation, places - kept))) {
     const auto seen = std::span(longer).subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.size()));
-    add_row(first_is_longer ? seen : whole, first_is_longer ? whole : seen, window++);
+    add_row(first_is_longer ? seen : kept_shorter, first_is_longer ? kept_shorter : seen, window++);
   }
   count(first_is_longer ? first_size : kept, first_is_longer ? kept : second_size);
 }

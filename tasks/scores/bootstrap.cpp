@@ -137,8 +137,8 @@ size_t clusters_drawn(const TaskScorer& scorer, const UnitClusters& clusters) {
   return std::min(all, std::max(fewest, all * most / units));
 }
 
-double root_of_fraction(size_t part, size_t whole) {
-  return std::sqrt(static_cast<double>(part) / static_cast<double>(whole));
+double root_of_fraction(size_t part, size_t all) {
+  return std::sqrt(static_cast<double>(part) / static_cast<double>(all));
 }
 
 }  // namespace

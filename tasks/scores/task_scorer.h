@@ -66,8 +66,8 @@ struct ItemGroups {
 ItemGroups groups_of(const ScoredItems& scored);
 
 /// 2 right / (gold + predicted) and its like; 0 for a denominator of 0, as scikit-learn's `zero_division`.
-inline double ratio_of(int64_t part, int64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+inline double ratio_of(int64_t part, int64_t all) {
+  return all == 0 ? 0 : static_cast<double>(part) / static_cast<double>(all);
 }
 
 /// Counts of a label, or of a type of entities.

@@ -104,7 +104,7 @@ TEST_CASE("all checkpoints of a run answer, with their revisions where they are 
   CHECK(found["runs"][2]["step"] == 6);
   CHECK_FALSE(found["runs"][2].contains("revisions"));
   CHECK_THAT(cloze("evaluate " + run_by_words() + " --all-checkpoints --suite " + file).text,
-             Catch::Contains("Suites answered by the checkpoints of ") && Catch::Contains("pairs accuracy %") &&
+             Catch::Contains("Suites evaluated on the checkpoints of ") && Catch::Contains("pairs accuracy %") &&
                  Catch::Contains("chck_50, chck_60"));
 }
 
@@ -229,7 +229,7 @@ TEST_CASE("a suite with a text that is too long does not cost the answers to oth
                  Catch::EndsWith("shorten it, or score it in windows with a stride (--stride N)"));
   check_refused("evaluate " + w.run + " --suite " + other, 1, "error: item long/0: the text 'The cat");
   check_refused("evaluate " + w.run + " " + w.run + " --suite " + other + " --out " + w.dir / "lost", 1,
-                "no run has answered a suite; the warnings above say why");
+                "no suite was evaluated; the warnings above say why");
   CHECK_FALSE(fs::exists(w.dir / "lost"));
 }
 
@@ -352,7 +352,7 @@ TEST_CASE("a text that is too long costs its task of BabyLM alone, and the exit 
   REQUIRE(found["runs"][0]["unanswered"].size() == 1);
   CHECK_THAT(found["runs"][0]["unanswered"][0].get<std::string>(), Catch::StartsWith(why));
   check_refused(evaluate + "/alone --out " + w.dir / "boxes/out", 1,
-                "no task of BabyLM was answered; the warnings above say why");
+                "no task of BabyLM was evaluated; the warnings above say why");
   CHECK_FALSE(fs::exists(w.dir / "boxes/out"));
 }
 

@@ -28,7 +28,7 @@ TEST_CASE("a loose axis ends at ticks, a tight one at its data") {
   CHECK(loose.high == 10);
   CHECK(tight.low == 0.3);
   CHECK(tight.ticks.front() == 2);
-  CHECK(tight.share(9.6) == 1);
+  CHECK(tight.fraction(9.6) == 1);
 }
 
 TEST_CASE("axes of one value, of nothing and of what is not finite have a width") {
@@ -44,6 +44,6 @@ TEST_CASE("a logarithmic axis has ticks at round numbers, its ends where no two 
   CHECK(texts_of(log_axis(1e3, 1e9)) == Texts{"1 k", "10 k", "100 k", "1 M", "10 M", "100 M", "1 G"});
   CHECK(log_axis(2.2, 4).ticks == std::vector<double>{2.2, 4});
   const auto axis = log_axis(10, 1000);
-  CHECK(axis.share(100) == Approx(0.5));
+  CHECK(axis.fraction(100) == Approx(0.5));
   CHECK(axis.at(0.5) == Approx(100));
 }

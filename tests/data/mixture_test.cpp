@@ -25,7 +25,7 @@ struct TwoTexts {
   TokenStore first = tiny_store(of_first, 60), second = tiny_store(of_second, 30, 5);
   TokenStore mixed(double weight_of_first, double weight_of_second) const {
     return TokenStore::mixture(
-        {{.text = first, .share = weight_of_first}, {.text = second, .share = weight_of_second}});
+        {{.text = first, .fraction = weight_of_first}, {.text = second, .fraction = weight_of_second}});
   }
 };
 
@@ -108,7 +108,7 @@ TEST_CASE("a mixture has the documents and sentences of its texts, one text afte
   const auto store = texts.mixed(3, 1);
   const auto parts = store.parts();
   REQUIRE(parts.size() == 2);
-  CHECK(parts[0].share == 0.75);
+  CHECK(parts[0].fraction == 0.75);
   CHECK(store.num_tokens() == texts.first.num_tokens() + texts.second.num_tokens());
   CHECK(store.num_sentences() == texts.first.num_sentences() + texts.second.num_sentences());
   CHECK(store.num_documents() == texts.first.num_documents() + texts.second.num_documents());
@@ -144,7 +144,7 @@ TEST_CASE("an epoch of a mixture is as long as its texts, and its frequencies an
   for (const auto n : store.train_counts()) counted += n;
   CHECK(std::abs(static_cast<double>(counted) - all) < static_cast<double>(store.train_counts().size()));
   CHECK(texts.mixed(5, 5).train_counts() == store.train_counts());  // weights are relative
-  const auto by_length = TokenStore::mixture({{.text = texts.first, .share = 1}}).fingerprint();
+  const auto by_length = TokenStore::mixture({{.text = texts.first, .fraction = 1}}).fingerprint();
   CHECK(by_length == texts.first.fingerprint());
   CHECK(store.fingerprint() != texts.first.fingerprint());
   CHECK(TokenStore::mixture({{.text = texts.second}, {.text = texts.first}}).fingerprint() != store.fingerprint());
@@ -153,7 +153,7 @@ TEST_CASE("an epoch of a mixture is as long as its texts, and its frequencies an
 TEST_CASE("of a text alone the sampler of mixtures has the examples of the text's own", "[data][mixture]") {
   TempDir dir;
   const auto store = tiny_store(dir);
-  for (const auto& alone : {store, TokenStore::mixture({{.text = store, .share = 0.3}})})
+  for (const auto& alone : {store, TokenStore::mixture({{.text = store, .fraction = 0.3}})})
     for (const auto packing : all_packings) {
       const SamplerOptions options{
           .packing = packing, .length = 24, .short_seq_prob = 0.2, .random_next_prob = 0.5, .versions = 2};
@@ -220,7 +220,7 @@ TEST_CASE("what is no mixture of texts is refused in a sentence", "[data][mixtur
   const auto parts = texts.mixed(7, 3).parts();
   REQUIRE(facts.size() == 2);
   for (size_t i = 0; i < 2; ++i) {
-    CHECK(facts[i].share == Approx(parts[i].share));
+    CHECK(facts[i].fraction == Approx(parts[i].fraction));
     CHECK(facts[i].passes == Approx(parts[i].passes));
   }
   CHECK(read_mixture({.tokens = first}).empty());

@@ -77,8 +77,8 @@ std::vector<Tensor> own_sums(const Communicator& group, int64_t parts) {
     for (const auto& numbers : group.exchange({group.rank() * 0.1, 1.0 + group.rank()}))
       said += concat(", ", numbers.at(0), " ", numbers.at(1));
     if (group.is_first()) usleep(1'300'000);  // longer than others wait at a time
-    return said + ", " + group.share(group.is_first() ? "config of rank 0" : "") + ", " +
-           group.share(concat("again ", group.rank()));
+    return said + ", " + group.broadcast_text(group.is_first() ? "config of rank 0" : "") + ", " +
+           group.broadcast_text(concat("again ", group.rank()));
   };
   all["many numbers"] = [](Communicator& group) {
     const auto own = [](int64_t rank, int64_t turn) {
@@ -106,7 +106,7 @@ std::vector<Tensor> own_sums(const Communicator& group, int64_t parts) {
   all["long evaluation"] = [](Communicator& group) {
     say("begun");
     if (group.is_first()) sleep(60);
-    return group.share("");
+    return group.broadcast_text("");
   };
   all["own error"] = [](Communicator& group) {
     if (group.rank() == 1) {
@@ -121,7 +121,7 @@ std::vector<Tensor> own_sums(const Communicator& group, int64_t parts) {
     auto tensor = at::zeros({group.rank() + 3});
     if (setting("CLOZE_ARGUMENT") == "other sizes" || group.rank() == 1) group.broadcast(tensor);
     if (setting("CLOZE_ARGUMENT") == "an end") return std::string("ended");
-    return group.share("");
+    return group.broadcast_text("");
   };
   return true;
 }();
@@ -246,7 +246,7 @@ TEST_CASE("ranks that call different verbs, or one with different sizes, are not
       CHECK(end.code == 1);
     }
   };
-  check("other verbs", "verb 2 of ranks 0 to 2 is share, broadcast of 4, share");
+  check("other verbs", "verb 2 of ranks 0 to 2 is broadcast_text, broadcast of 4, broadcast_text");
   check("other sizes", "verb 2 of ranks 0 to 2 is broadcast of 3, broadcast of 4, broadcast of 5");
   check("an end", "verb 2 of ranks 0 to 2 is its end, broadcast of 4, its end");
 }

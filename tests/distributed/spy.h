@@ -43,9 +43,9 @@ class Spy final : public cloze::Communicator {
     note_wait();
     return all;
   }
-  std::string share(const std::string& text) override {
-    heed("share");
-    auto shared = group_.share(text);
+  std::string broadcast_text(const std::string& text) override {
+    heed("broadcast_text");
+    auto shared = group_.broadcast_text(text);
     note_wait();
     return shared;
   }

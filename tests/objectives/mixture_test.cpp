@@ -46,7 +46,7 @@ TokenStore text_of_words(const TempDir& dir, const std::string& name, int docume
 struct DisjointTexts {
   TempDir dir{};
   TokenStore first = text_of_words(dir, "first", 90, 0), second = text_of_words(dir, "second", 40, 20);
-  TokenStore mixed = TokenStore::mixture({{.text = first, .share = 1}, {.text = second, .share = 1}});
+  TokenStore mixed = TokenStore::mixture({{.text = first, .fraction = 1}, {.text = second, .fraction = 1}});
   /// Which of the texts has a word: 0 or 1; -1 for other tokens.
   std::vector<int> text_of = texts_by_id();
 

@@ -375,7 +375,7 @@ TEST_CASE("damaged lines of the metrics are left out with a warning, whatever st
   REQUIRE(curve.size() == 2);
   CHECK(curve[1].step == 95);
   CHECK(curve[1].tokens == 6);
-  CHECK(curve[1].share == 0.9);
+  CHECK(curve[1].fraction == 0.9);
   CHECK_THAT(read_file(runs.folder / "log.txt"),
              Catch::Contains("low-1/metrics.jsonl: 2 damaged lines, the first of them line 1; curve and use"));
 }

@@ -23,7 +23,7 @@ inline std::vector<std::string> names_in(const std::string& dir) {
 inline void train_all(const std::string& dir, Communicator& processes) {
   for (const auto& name : names_in(dir)) {
     const auto run = concat(dir, "/", name, "-", processes.size());
-    const bool goes_on = processes.share(std::filesystem::exists(run) ? "goes on" : "begins") == "goes on";
+    const bool goes_on = processes.broadcast_text(std::filesystem::exists(run) ? "goes on" : "begins") == "goes on";
     const auto config = decode<RunConfig>(ConfigTree::load(concat(dir, "/", name, ".yaml")));
     pretrain(config, {.run = run, .resume = goes_on}, parts_of_run(config), processes);
   }

@@ -37,7 +37,7 @@ void announce_mixture(const Training& training) {
     const auto often = std::isfinite(epochs)
                            ? concat("about ", significant(epochs * part.passes, 3), " times within the budget")
                            : concat(significant(part.passes, 3), " times an epoch");
-    log_info("data", concat(text.folder(), ": ", in_percent(part.share), " of the tokens that are read, ",
+    log_info("data", concat(text.folder(), ": ", in_percent(part.fraction), " of the tokens that are read, ",
                             thousands(text.num_documents()), " documents with ", thousands(text.num_tokens()),
                             " tokens, read ", often));
     const auto& held_out = training.held_out_store;

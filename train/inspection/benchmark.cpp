@@ -259,23 +259,23 @@ void add_steps(const Timed& timed, const TimeBreakdown& parts, Precision precisi
   r.last_loss = timed.last_loss;
 }
 
-/// The share of the cores that other processes left between the two times; 1 where there are fewer cores than threads,
-/// which wait for each other in every run.
+/// The fraction of the cores that other processes left between the two times; 1 where there are fewer cores than
+/// threads, which wait for each other in every run.
 double share_left(const CoreTime& before, const CoreTime& after) {
   return at::get_num_threads() <= usable_cores() ? share_of_cores(before, after) : 1;
 }
 
 /// Adds what a step takes without other processes. Where these came and went, it is the median that they do not touch.
 void add_undisturbed(const Timed& timed, const CoreTime& before, const CoreTime& after, BenchmarkResult& r) {
-  const double share = share_left(before, after);
-  r.ms_undisturbed = std::min(r.ms_per_step, 1000 * timed.seconds * share / static_cast<double>(r.steps));
+  const double fraction = share_left(before, after);
+  r.ms_undisturbed = std::min(r.ms_per_step, 1000 * timed.seconds * fraction / static_cast<double>(r.steps));
 }
 
 void add_suite_costs(const LoadedRun& run, const std::vector<Suite>& suites, BenchmarkResult& r) {
   const auto before = core_time();
   r.suite_costs = suite_costs(run, suites);
-  const double share = share_left(before, core_time());
-  for (auto& [name, cost] : r.suite_costs) cost.seconds *= share;
+  const double fraction = share_left(before, core_time());
+  for (auto& [name, cost] : r.suite_costs) cost.seconds *= fraction;
 }
 
 /// The documents of the held-out rows that a measure scores.
@@ -314,10 +314,10 @@ LoadedRun run_of(const RunConfig& config, const Collator& collator, const std::s
 
 }  // namespace
 
-BenchmarkResult benchmark(const RunConfig& given, const BenchmarkOptions& options) {
+BenchmarkResult benchmark(const RunConfig& run_config, const BenchmarkOptions& options) {
   require<ConfigError>(options.steps > 0, "--steps is ", options.steps, ", must be at least 1");
   require<ConfigError>(options.seconds > 0, "--seconds is ", options.seconds, ", must be above 0");
-  RunConfig config = config_of_phase(given, 0);
+  RunConfig config = config_of_phase(run_config, 0);
   const auto suites = suites_of(config);
   configure_threads(config.train.threads);
   std::optional<PlainScope> plain;
@@ -380,11 +380,11 @@ std::string to_text(const BenchmarkResult& r) {
                 r.data.c_str(), r.precision.c_str(), r.ms_per_step, r.ms_low, r.ms_high, static_cast<long>(r.steps),
                 thousands(static_cast<uint64_t>(r.tokens_per_second)).c_str(), r.gflop_per_step, limit, r.peak_rss_mb,
                 of_gpu.c_str(), r.data_wait, r.forward, r.backward, r.optimizer, r.other, r.first_loss, r.last_loss);
-  std::string whole = text;
+  std::string report = text;
   for (const auto& [name, cost] : r.suite_costs)
-    whole += concat("\nsuite      ", name, ": ", duration(cost.seconds), ", ", with_prefix(cost.flops), "FLOPs");
-  if (r.collation == 0) return whole;
-  return concat(whole, "\ncollation  ", thousands(static_cast<uint64_t>(r.collation)), " sequences/s in one thread");
+    report += concat("\nsuite      ", name, ": ", duration(cost.seconds), ", ", with_prefix(cost.flops), "FLOPs");
+  if (r.collation == 0) return report;
+  return concat(report, "\ncollation  ", thousands(static_cast<uint64_t>(r.collation)), " sequences/s in one thread");
 }
 
 nlohmann::json to_json(const BenchmarkResult& r) {

@@ -116,8 +116,8 @@ std::shared_ptr<Network> network_with(RunConfig config, int64_t vocab_size) {
 
 }  // namespace
 
-Description describe_run(const RunConfig& given) {
-  const auto config = with_vocabulary(given);
+Description describe_run(const RunConfig& run_config) {
+  const auto config = with_vocabulary(run_config);
   Description d;
   d.vocab_known = backbone_of(config.model).vocab_size > 0;
   const auto network =

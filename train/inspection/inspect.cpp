@@ -106,7 +106,7 @@ void add_facts(const RowTotals& totals, const InspectedRun& run, nlohmann::json&
   if (totals.example_tokens == 0) return;  // rows that run through a text
   for (size_t i = 0; i < totals.of_text.size(); ++i)
     facts["texts"].push_back({{"tokens", totals.texts[i].text.folder()},
-                              {"share", totals.texts[i].share},
+                              {"share", totals.texts[i].fraction},
                               {"read_share", fraction(totals.of_text[i], totals.example_tokens)}});
 }
 

@@ -18,10 +18,10 @@ RunConfig with_special_ids(RunConfig config, const SpecialIds& special) {
 
 }  // namespace
 
-InspectedRun::InspectedRun(const RunConfig& given)
-    : store(open_tokens(given, "train")),
+InspectedRun::InspectedRun(const RunConfig& run_config)
+    : store(open_tokens(run_config, "train")),
       vocabulary(store.tokenizer()),
-      config(with_special_ids(config_of_phase(given, 0), vocabulary.special)),
+      config(with_special_ids(config_of_phase(run_config, 0), vocabulary.special)),
       steps(training_rows(config.train, store)),
       collator(rows_of(config.objectives)) {}
 
@@ -117,15 +117,15 @@ ShownToken shown_chosen(const InspectedRun& run, int64_t id, int64_t label) {
 }
 
 void add_masked_text(const InspectedRun& run, InspectedExample& e) {
-  std::vector<int64_t> whole;
+  std::vector<int64_t> original;
   for (size_t i = 0; i < e.input_ids.size(); ++i) {
     const auto id = e.input_ids[i], label = e.labels[i];
     const bool predicted = label != -100;
-    whole.push_back(predicted ? label : id);
+    original.push_back(predicted ? label : id);
     e.corrupted += (i > 0 ? " " : "") + (predicted ? marked_token(run, id, label) : run.tokenizer().readable_piece(id));
     if (predicted) e.targets += (e.targets.empty() ? "" : " ") + run.tokenizer().readable_piece(label);
   }
-  e.text = run.tokenizer().decode(whole);
+  e.text = run.tokenizer().decode(original);
 }
 
 }  // namespace cloze

@@ -9,7 +9,7 @@ namespace cloze {
 
 /// The run whose rows are inspected.
 struct InspectedRun {
-  explicit InspectedRun(const RunConfig& given);
+  explicit InspectedRun(const RunConfig& run_config);
   InspectedRun(const InspectedRun&) = delete;  // inspectors refer to it
 
   const BackboneConfig& model() const { return backbone_of(config.model); }

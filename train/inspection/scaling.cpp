@@ -46,15 +46,16 @@ std::string to_text(const Scaling& s) {
   const auto milliseconds = [](double seconds) { return significant(1000 * seconds, 3) + " ms"; };
   constexpr int64_t columns = 100;
   constexpr size_t indent = 11;
-  const auto share = concat(thousands(static_cast<uint64_t>(s.cluster.processes)), " on ",
-                            counted(static_cast<uint64_t>(s.cluster.hosts), "host"), ", each with ",
-                            significant(s.sequences, 3), s.sequences == 1 ? " sequence" : " sequences",
-                            " of a step and ", bytes(s.bytes), " of memory, ", bytes(s.moments), " of them moments");
+  const auto processes =
+      concat(thousands(static_cast<uint64_t>(s.cluster.processes)), " on ",
+             counted(static_cast<uint64_t>(s.cluster.hosts), "host"), ", each with ", significant(s.sequences, 3),
+             s.sequences == 1 ? " sequence" : " sequences", " of a step and ", bytes(s.bytes), " of memory, ",
+             bytes(s.moments), " of them moments");
   const auto step = concat("passes ", milliseconds(s.passes), " at 400 TFLOP/s, then ", bytes(s.sent), " from each in ",
                            milliseconds(s.exchange), " at 450 GB/s within a host and 50 GB/s between hosts: ",
                            significant(100 * s.passes / (s.passes + s.exchange), 3),
                            " % of it computes (worked out, not measured: docs/scaling.md)");
-  return wrapped("processes  ", share, columns, indent) + wrapped("step       ", step, columns, indent);
+  return wrapped("processes  ", processes, columns, indent) + wrapped("step       ", step, columns, indent);
 }
 
 nlohmann::json to_json(const Scaling& s) {

@@ -123,8 +123,8 @@ struct Multilabel final : TaskKindRules {
   /// As usual, or none has a label, and too few of the training part have none.
   std::string unjudged(const std::vector<TaskItem>& items, const std::vector<TaskItem>& train) const override {
     const auto has_none = [](const TaskItem& item) { return item.gold.is_known() && item.gold.labels.empty(); };
-    const auto share = lacking_beyond_chance(items, train, has_none);
-    return share.empty() ? TaskKindRules::unjudged(items, train) : "no item has a label" + share;
+    const auto reason = lacking_beyond_chance(items, train, has_none);
+    return reason.empty() ? TaskKindRules::unjudged(items, train) : "no item has a label" + reason;
   }
   bool target_fits(const TaskRow& row, int64_t labels) const override {
     const auto is_flag = [](int64_t has) { return has == 0 || has == 1; };

@@ -75,7 +75,7 @@ void add_context_rows(const TaskRowMaker& maker, const TaskItem& item, int64_t n
   for (const auto& token : context) ids.push_back(token.id);
   const auto length = static_cast<int64_t>(question.size()), read = static_cast<int64_t>(ids.size());
   const auto kept = std::min({length, maker.options().max_question, maker.room(true) / 2});
-  const auto whole = std::span(question).first(static_cast<size_t>(kept));
+  const auto kept_question = std::span(question).first(static_cast<size_t>(kept));
   const auto places = maker.room(true) - kept;
   counts.first.add(length, kept);
   counts.second.add(read, read);
@@ -88,7 +88,8 @@ void add_context_rows(const TaskRowMaker& maker, const TaskItem& item, int64_t n
   int64_t number_of_window = 0;
   for (const auto& window : stride_windows(read, places, step_of(maker.options().truncation, places))) {
     auto row = maker.framed(
-        whole, std::span(ids).subspan(static_cast<size_t>(window.begin), static_cast<size_t>(window.size())), true);
+        kept_question, std::span(ids).subspan(static_cast<size_t>(window.begin), static_cast<size_t>(window.size())),
+        true);
     row.item = number;
     row.window = number_of_window++;
     set_bytes(row, context, window);

@@ -63,8 +63,8 @@ struct Spans final : TaskKindRules {
 
   /// None has an answer, and too few of the training split have none.
   std::string unjudged(const std::vector<TaskItem>& items, const std::vector<TaskItem>& train) const override {
-    const auto share = lacking_beyond_chance(items, train, is_unanswerable);
-    return share.empty() ? "" : "no question has an answer" + share;
+    const auto reason = lacking_beyond_chance(items, train, is_unanswerable);
+    return reason.empty() ? "" : "no question has an answer" + reason;
   }
 
   void add_rows(const TaskRowMaker& maker, const TaskItem& item, int64_t number, std::vector<TaskRow>& rows,

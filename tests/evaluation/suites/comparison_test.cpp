@@ -13,7 +13,7 @@ namespace {
 /// Items `c/0`, `c/1`, ... of a cluster c, with these credits.
 void add_items(SuiteResult& result, const std::string& cluster, const std::vector<double>& credits) {
   for (size_t i = 0; i < credits.size(); ++i)
-    result.shares.front().items.push_back(
+    result.proportions.front().items.push_back(
         {.item = cluster + "/" + std::to_string(i), .cluster = cluster, .credit = credits[i]});
 }
 
@@ -23,7 +23,7 @@ SuiteResult result_of(const std::string& suite, bool is_of_clusters) {
           .scores = {{.metric = "accuracy", .value = 0.5, .interval = Bounds{0.25, 0.75}, .count = 6}},
           .items = {},
           .notes = {},
-          .shares = {{.metric = "accuracy", .is_of_clusters = is_of_clusters}}};
+          .proportions = {{.metric = "accuracy", .is_of_clusters = is_of_clusters}}};
 }
 
 CheckpointResults answers(std::vector<SuiteResult> results) {
@@ -115,9 +115,9 @@ TEST_CASE("only items that both runs have are compared, and suites of one metric
   add_items(first, "capital", {1, 0, 1});
   add_items(second, "capital", {1, 1});
   CHECK(compared(first, second).items == 2);
-  second.shares.front().metric = "restricted_p@1";
+  second.proportions.front().metric = "restricted_p@1";
   CHECK(compare_runs(answers({first}), answers({second})).empty());
-  second.shares.clear();
+  second.proportions.clear();
   CHECK(compare_runs(answers({first}), answers({second})).empty());
   CHECK(compare_runs(answers({first}), answers({})).empty());
 }

@@ -87,10 +87,10 @@ TEST_CASE("the items of a share are those with an answer that count for its metr
   pairs.add(pair_of("p", 2), -1, -1);
   pairs.add(of_contexts, -1, -2);
   pairs.add(pair_of("q", 0), -1, -2);
-  const auto shares = shares_of(pairs.items, pairs.official());
-  REQUIRE(shares.size() == 2);
-  CHECK(shares[1].metric == "context_accuracy");
-  const auto* share = &shares[0];
+  const auto proportions = proportions_of(pairs.items, pairs.official());
+  REQUIRE(proportions.size() == 2);
+  CHECK(proportions[1].metric == "context_accuracy");
+  const auto* share = &proportions[0];
   CHECK(share->metric == "accuracy");
   CHECK(share->is_of_clusters);
   REQUIRE(share->items.size() == 2);
@@ -99,7 +99,7 @@ TEST_CASE("the items of a share are those with an answer that count for its metr
   CHECK(share->items[1].cluster == "q");
   CHECK(share->items[1].credit == 1);
   CHECK(share->items[1].guess == 0.5);
-  CHECK(shares_of({}, {}).empty());
+  CHECK(proportions_of({}, {}).empty());
 }
 
 TEST_CASE("candidates are compared by sum, token, word or byte", "[suites]") {
@@ -242,7 +242,7 @@ TEST_CASE("accuracies are quotients of their sums, over paradigms or over the it
   const auto ranked = pairs.official();
   const auto scores = ranking_scores(pairs.items, ranked);
   const SuiteResult result{
-      .suite{}, .scored_by{}, .scores = scores, .items{}, .shares = shares_of(pairs.items, ranked)};
+      .suite{}, .scored_by{}, .scores = scores, .items{}, .proportions = proportions_of(pairs.items, ranked)};
   for (const std::string metric : {"accuracy", "micro_accuracy"}) {
     const auto sums = *sums_of(result, metric);
     const auto value = (sums.sum[0] + sums.sum[1]) / (sums.count[0] + sums.count[1]);
@@ -254,7 +254,7 @@ TEST_CASE("accuracies are quotients of their sums, over paradigms or over the it
   pairs.items.pop_back();
   pairs.scores.resize(6);
   const SuiteResult alone{
-      .suite{}, .scored_by{}, .scores{}, .items{}, .shares = shares_of(pairs.items, pairs.official())};
+      .suite{}, .scored_by{}, .scores{}, .items{}, .proportions = proportions_of(pairs.items, pairs.official())};
   CHECK(sums_of(alone, "accuracy")->sum == std::vector<double>{1, 0, 1});
 }
 

@@ -49,7 +49,7 @@ CheckpointResults answers_of(const std::string& run, int64_t step, std::vector<S
 TEST_CASE("the table of a run has the columns that its figures fill, and groups as narrow as asked for", "[suites]") {
   const std::vector one{answers_of("runs/a", 10, {pairs(0.5, 0.625), similarity(0.3)})};
   const auto suites = table_of_runs(one, SuiteDetail::suites);
-  CHECK(suites.title == "Suites answered by runs/a");
+  CHECK(suites.title == "Suites evaluated on runs/a");
   CHECK(heads_of(suites) == Row{"suite", "metric", "value", "95 % interval", "official", "ties", "items"});
   REQUIRE(suites.rows.size() == 3);
   CHECK(suites.rows[0] == Row{"pairs", "accuracy %", "50.00", "[25.00, 75.00]", "62.50", "3", "1,200"});
@@ -130,14 +130,14 @@ TEST_CASE("checkpoints have a row each, or a column each where figures need more
   const std::vector all{answers_of("runs/a", 1000, {pairs(0.5, 0.625)}),
                         answers_of("runs/a", 2000, {pairs(0.75, 0.5)})};
   const auto table = table_of_checkpoints(all, SuiteDetail::suites, 0);
-  CHECK(table.title == "Suites answered by the checkpoints of runs/a");
+  CHECK(table.title == "Suites evaluated on the checkpoints of runs/a");
   CHECK(heads_of(table) == Row{"step", "pairs accuracy %", "pairs micro_accuracy %"});
   REQUIRE(table.rows.size() == 2);
   CHECK(table.rows[1] == Row{"2,000", "75.00 (50.00)", "76.00"});
   CHECK(table_of_checkpoints(all, SuiteDetail::suites).rows[1] ==
         Row{"2,000", "75.00 (50.00) [25.00, 75.00]", "76.00"});
   const auto turned = table_of_checkpoints(all, SuiteDetail::phenomena, 0);
-  CHECK(turned.title == "Suites answered by the checkpoints of runs/a");
+  CHECK(turned.title == "Suites evaluated on the checkpoints of runs/a");
   CHECK(heads_of(turned) == Row{"step", "1,000", "2,000"});
   REQUIRE(turned.rows.size() == 4);
   CHECK(turned.rows[0] == Row{"pairs accuracy %", "50.00 (62.50)", "75.00 (50.00)"});
