@@ -11,6 +11,7 @@
 #include "core/contains.h"
 #include "core/error.h"
 #include "core/spelling.h"
+#include "core/text.h"
 #include "data/reading/byte_source.h"
 #include "data/reading/text_lines.h"
 
