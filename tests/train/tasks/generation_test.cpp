@@ -4,6 +4,7 @@
 #include "finetune/labelled_rows.h"
 #include "finetune/run_rows.h"
 #include "inference/generation/generate.h"
+#include "interchange/interchange.h"
 #include "models/families/families.h"
 #include "objectives/kinds.h"
 #include "objectives/special_tokens.h"
@@ -161,6 +162,16 @@ TEST_CASE("a loss may choose the step, and beams, lengths and n-grams are those 
     for (std::string word; words >> word; ++count) distinct.insert(word);
     CHECK(std::ssize(distinct) == count);
   }
+  export_huggingface(dir / "run", dir / "hf");
+  CHECK(json::parse(read_file(dir / "hf/generation_config.json")) == json{{"num_beams", 3},
+                                                                          {"length_penalty", 1.0},
+                                                                          {"max_new_tokens", 6},
+                                                                          {"min_new_tokens", 4},
+                                                                          {"no_repeat_ngram_size", 1},
+                                                                          {"do_sample", false},
+                                                                          {"pad_token_id", 0},
+                                                                          {"decoder_start_token_id", 0},
+                                                                          {"eos_token_id", 3}});
 }
 
 TEST_CASE("a generating network that diverged has no figure and no texts", "[train][tasks][generation]") {
