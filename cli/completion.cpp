@@ -101,6 +101,7 @@ Words words_of(const CLI::App& app) {
   collect_kinds("model.attention.", static_cast<const AttentionKind*>(nullptr), words);
   collect_kinds("objectives.0.", static_cast<const ObjectiveVariant*>(nullptr), words);
   collect_kinds("optimizer.", static_cast<const UpdateRule*>(nullptr), words);
+  collect_kinds("adaptation.", static_cast<const AdaptationConfig*>(nullptr), words);
   collect_kinds("schedule.", static_cast<const ScheduleShape*>(nullptr), words);
   collect_keys("", entries(RunConfig{}), words);
   return words;

@@ -88,11 +88,12 @@ std::vector<std::string> names_of(const std::string& path, const std::variant<Ki
   return names;
 }
 
-/// The keys that a run has whatever its model, objectives, optimizer and schedule are.
+/// The keys that a run has whatever its model, objectives, adaptation, optimizer and schedule are.
 Keys keys_of_every_run() {
   auto of_kinds = names_of("optimizer", static_cast<const UpdateRule*>(nullptr));
-  const auto of_schedules = names_of("schedule", static_cast<const ScheduleShape*>(nullptr));
-  of_kinds.insert(of_kinds.end(), of_schedules.begin(), of_schedules.end());
+  for (const auto& others : {names_of("schedule", static_cast<const ScheduleShape*>(nullptr)),
+                             names_of("adaptation", static_cast<const AdaptationConfig*>(nullptr))})
+    of_kinds.insert(of_kinds.end(), others.begin(), others.end());
   auto run = kept(entries(RunConfig{}), [&](const auto& e) {
     const bool of_a_kind = begins(e.path, "model.") || begins(e.path, "objectives.") || contains(of_kinds, e.path);
     return e.leaf &&
@@ -138,6 +139,7 @@ std::vector<DocumentedKey> all_keys() {
   add_kinds(all, "model.attention", static_cast<const AttentionKind*>(nullptr));
   add_kinds(all, "objectives.N", static_cast<const ObjectiveVariant*>(nullptr));
   add_kinds(all, "optimizer", static_cast<const UpdateRule*>(nullptr));
+  add_kinds(all, "adaptation", static_cast<const AdaptationConfig*>(nullptr));
   add_kinds(all, "schedule", static_cast<const ScheduleShape*>(nullptr));
   add_keys(all, keys_of("objectives.N.mixture.N", MaskingPart{}));
   add_keys(all, keys_of("data.mixture.N", MixturePart{}));
@@ -189,6 +191,7 @@ std::string reference_of_keys() {
          sections("model", "Every Transformer", static_cast<const ModelFamily*>(nullptr)) +
          sections("model.attention", "Every attention", static_cast<const AttentionKind*>(nullptr)) +
          sections("objectives.N", "Every objective", static_cast<const ObjectiveVariant*>(nullptr)) +
+         sections_of_kinds("adaptation", "kind", static_cast<const AdaptationConfig*>(nullptr)) +
          sections_of_kinds("optimizer", "kind", static_cast<const UpdateRule*>(nullptr)) +
          sections_of_kinds("schedule", "shape", static_cast<const ScheduleShape*>(nullptr)) +
          section("An element of `mixture`", keys_of("objectives.N.mixture.M", MaskingPart{})) +

@@ -74,7 +74,7 @@ struct Recurrent final : Backbone {
           auto fresh = memory;
           return std::vector{layer->forward(in[0], fresh)};
         };
-        x = recompute(again, {x})[0];
+        x = recompute(again, {x}, *layers[i])[0];
       } else {
         x = layers[i]->forward(x, memory);
         state.of_tokens[2 * i] = memory.output;

@@ -32,7 +32,7 @@ Tensor recomputed(const std::shared_ptr<Block>& block, const Tensor& x, const At
     return std::vector{
         block->forward(in[0], biased, drop, site, in[2].defined() ? &source : nullptr, {}, read_positions)};
   };
-  return recompute(again, {x, context.distance_bias, encoded ? encoded->states : Tensor()})[0];
+  return recompute(again, {x, context.distance_bias, encoded ? encoded->states : Tensor()}, *block)[0];
 }
 
 }  // namespace

@@ -181,7 +181,7 @@ struct TwoStream final : Backbone {
           const auto out = block->forward({streams[0], streams[1]}, content, mem, shared, drop, nullptr);
           return !out.g.defined() ? std::vector{out.h} : content ? std::vector{out.h, out.g} : std::vector{out.g};
         };
-        const auto out = recompute(again, {x.h, x.g});
+        const auto out = recompute(again, {x.h, x.g}, *blocks[i]);
         x = {content ? out[0] : Tensor(), x.g.defined() ? out.back() : Tensor()};
       } else {
         x = blocks[i]->forward(x, content, mem, shared, drop_at(site), probabilities);

@@ -7,6 +7,7 @@
 #include "models/initialization.h"
 #include "objectives/kinds.h"
 #include "objectives/next_token.h"
+#include "objectives/task_heads/task_heads.h"
 
 namespace cloze {
 
@@ -24,6 +25,7 @@ Network::Network(const ModelConfig& model, const Objectives& configs) : model_(m
                            objective->name(),
                            other->name() == objective->name() ? "' are the same" : "' both predict the next token",
                            "; keep one of them");
+    has_task_head_ = has_task_head_ || task_head_of(config);
     set_init_ranges(*objective, backbone_of(model));
     set_depth(*objective, Param::head_depth);
     objectives.push_back(own(objective->head_name(), objective));
@@ -33,7 +35,33 @@ Network::Network(const ModelConfig& model, const Objectives& configs) : model_(m
 void Network::freeze_backbone() {
   frozen_backbone_ = true;
   for (auto [name, param] : collect_params(*this))
-    if (!param.is_of_head()) param.set_frozen(true);
+    if (!param.is_of_head()) param.set_base();
+}
+
+void Network::adapt(const AdaptationConfig& adaptation) {
+  if (adaptation.is_full()) return;
+  const bool by_biases = std::holds_alternative<BitfitAdaptation>(adaptation);
+  bool trains = false;
+  for (auto [name, param] : collect_params(*this)) {
+    const bool is_bias = name.ends_with("bias") && param.role() != Role::score_bias;
+    const bool is_trained = (param.is_of_head() && has_task_head_) || (by_biases && is_bias);
+    trains = trains || (is_trained && !param.is_of_head());
+    if (!is_trained && param.init() != Init::fixed_features) param.set_base();  // features may be drawn anew
+  }
+  require<ConfigError>(trains || !by_biases, "adaptation.kind bitfit trains biases, and ", kind_of(model_),
+                       " has none; choose lora");
+  if (const auto* lora = std::get_if<LoraAdaptation>(&adaptation))
+    factors_ = own("adaptation", std::make_shared<LowRankFactors>(*lora, *backbone));
+}
+
+void Network::release_base() {
+  frozen_backbone_ = false;
+  if (factors_) {
+    factors_->merge();
+    disown("adaptation");
+    factors_ = nullptr;
+  }
+  for (auto [name, param] : collect_params(*this)) param.set_base(false);
 }
 
 bool Network::before_step(int64_t step, const Rng& rng) {
@@ -87,6 +115,7 @@ std::vector<LossPart> Network::losses_at(const std::string& head, const Batch& b
 std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64_t dropout_key,
                                          std::vector<Tensor>* new_mems) {
   batch.dropout_key = dropout_key;
+  if (factors_) factors_->begin_pass(dropout_key);
   std::vector<std::vector<LossPart>> early(heads.size());
   bool reads = false;
   for (size_t k = 0; k < heads.size(); ++k) {

@@ -1,5 +1,6 @@
 #pragma once
 // A backbone with the heads of its objectives.
+#include "models/adaptation/low_rank_factors.h"
 #include "objectives/objective.h"
 
 namespace cloze {
@@ -37,6 +38,11 @@ class Network : public Layer {
   /// The backbone stays as it is from here on, its random features too, and has no dropout: a probe trains the heads
   /// and the pooler alone. Source: Alain and Bengio 2016 (arXiv 1610.01644), of heads that may have hidden layers.
   void freeze_backbone();
+  /// The backbone, and heads that are none of a task, stay as they are but for what this trains. Throws ConfigError for
+  /// what the network does not have.
+  void adapt(const AdaptationConfig& adaptation);
+  /// All parameters are the network's own again, with what was trained beside them.
+  void release_base();
   bool before_step(int64_t step, const Rng& rng) override;
 
   std::shared_ptr<Backbone> backbone;
@@ -50,6 +56,8 @@ class Network : public Layer {
   std::vector<LossPart> losses_of(const Heads& heads, Batch batch, uint64_t dropout_key, std::vector<Tensor>* new_mems);
   ModelConfig model_;
   bool frozen_backbone_ = false;
+  bool has_task_head_ = false;
+  std::shared_ptr<LowRankFactors> factors_{};
 };
 
 }  // namespace cloze

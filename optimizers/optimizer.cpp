@@ -95,14 +95,12 @@ size_t group_of(const OptimizerConfig& config, const NamedParam& named) {
 }
 
 /// The layers of a network with these parameters.
-int64_t layers_of(const FlatParameters& flat) {
+int64_t layers_of(const std::vector<NamedParam>& params) {
   int64_t layers = 0;
-  for (const auto& range : flat.ranges())
-    if (const auto& param = range.param.param; !param.is_of_head()) layers = std::max(layers, param.depth());
+  for (const auto& [name, param] : params)
+    if (!param.is_of_head()) layers = std::max(layers, param.depth());
   return layers;
 }
-
-bool is_updated(const Param& param) { return !param.frozen() && !param.fixed(); }
 
 std::vector<Chunk> chunks_of(const std::vector<Matrix>& matrices) {
   std::vector<Chunk> chunks;
@@ -125,7 +123,13 @@ std::vector<Chunk> chunks_of(const std::vector<Matrix>& matrices) {
 
 void freeze_layers(const std::vector<NamedParam>& params, int64_t layers) {
   for (auto [name, param] : params)
-    if (param.depth() <= layers) param.set_frozen(true);
+    if (param.depth() <= layers && param.init() != Init::fixed_features) param.set_base();
+}
+
+void thaw_layers(const std::vector<NamedParam>& params, int64_t layers) {
+  const auto below = layers_of(params) - layers;
+  for (auto [name, param] : params)
+    if (!param.is_of_head()) param.set_frozen(param.depth() <= below);
 }
 
 double depth_factor(const OptimizerConfig& config, const Param& param, int64_t layers) {
@@ -142,7 +146,7 @@ void check_groups(const OptimizerConfig& config, const std::vector<NamedParam>& 
   for (size_t k = 0; k < config.groups.size(); ++k) {
     bool is_empty = true;
     for (const auto& named : params) {
-      if (!is_updated(named.param) || group_of(config, named) != k + 1) continue;
+      if (!named.param.is_trained() || group_of(config, named) != k + 1) continue;
       is_empty = false;
       const auto& rule = config.groups[k].rule;
       require<ConfigError>(!updates_matrices_alone(rule) || shape_of(named.param).rows > 1, "optimizer.groups.", k,
@@ -190,7 +194,7 @@ struct Optimizer::Group {
     for (size_t k = 0; k < flat.ranges().size(); ++k) {
       const auto& range = flat.ranges()[k];
       const auto& param = range.param.param;
-      if (!is_updated(param) || group_of_param[k] != number || !own.contains(range.offset)) continue;
+      if (!param.is_trained() || group_of_param[k] != number || !own.contains(range.offset)) continue;
       const auto shape = shape_of(param);
       for (int64_t part = 0; part < param.stacked(); ++part)
         list.push_back({.param = k,
@@ -211,7 +215,9 @@ Optimizer::Optimizer(const OptimizerConfig& config, FlatParameters& flat) : flat
     const double factor = config.learning_rate > 0 ? group.learning_rate / config.learning_rate : 0;
     groups_.push_back({.options = group, .rate_factor = factor});
   }
-  const auto layers = layers_of(flat);
+  std::vector<NamedParam> params;
+  for (const auto& range : flat.ranges()) params.push_back(range.param);
+  const auto layers = layers_of(params);
   for (const auto& range : flat.ranges()) {
     const auto own = group_of(config, range.param);
     group_of_param_.push_back(group_at(own, depth_factor(config, range.param.param, layers)));

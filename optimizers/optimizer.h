@@ -49,8 +49,11 @@ class Optimizer {
   std::vector<Moments> moments_;  // of each parameter: views of those above, or separate tensors
 };
 
-/// Freezes the parameters of depth 0 to `layers`, as freeze.layers says: the embeddings, and so many layers.
+/// Makes those of depth 0 to `layers` base, as freeze.layers says: the embeddings, and so many layers.
 void freeze_layers(const std::vector<NamedParam>& params, int64_t layers);
+
+/// Freezes all but the heads and the uppermost `layers` layers for now; with more than there are, nothing.
+void thaw_layers(const std::vector<NamedParam>& params, int64_t layers);
 
 /// The factor on the learning rate of a parameter by its depth in a network of so many layers; the head's and the
 /// pooler's is optimizer.head_rate where that is given.

@@ -35,6 +35,9 @@ double moments_of_weight(const RunConfig& config) {
   return number(moment_numbers(config.optimizer.rule, large)) / number(large.numel());
 }
 
+/// Whether the largest matrices are not trained.
+bool keeps_weights(const RunConfig& config) { return config.init.probe || !config.adaptation.kind.is_full(); }
+
 /// The weights of the largest matrices.
 double least_weights(const RunConfig& config) {
   const auto& model = backbone_of(config.model);
@@ -47,8 +50,8 @@ double least_weights(const RunConfig& config) {
 
 LeastMemory least_memory(const RunConfig& config, double row_tokens) {
   const auto& model = backbone_of(config.model);
-  const double bytes_of_weight = config.init.probe ? 4 : 8;  // in fp32, with its gradient where it is trained
-  const double bytes_kept = config.init.probe ? 0 : 2;       // of an activation, in bf16
+  const double bytes_of_weight = keeps_weights(config) ? 4 : 8;  // in fp32, with its gradient where it is trained
+  const double bytes_kept = config.init.probe ? 0 : 2;           // of an activation, in bf16
   const double tokens = number(config.train.batch_size) * std::min(row_tokens, number(config.data.max_seq_length));
   return {.parameters = bytes_of_weight * least_weights(config),
           .activations = bytes_kept * tokens * model.least_activations(config.train.gradient_checkpointing)};
@@ -56,7 +59,7 @@ LeastMemory least_memory(const RunConfig& config, double row_tokens) {
 
 double likely_memory(const RunConfig& config, double row_tokens) {
   const auto least = least_memory(config, row_tokens);
-  const double moments = config.init.probe ? 0 : moments_of_weight(config);  // beside the weight and its gradient
+  const double moments = keeps_weights(config) ? 0 : moments_of_weight(config);  // beside the weight and its gradient
   const double with_moments = 1 + moments / 2, with_attention = config.train.gradient_checkpointing ? 1 : 2.5;
   return with_moments * least.parameters + with_attention * least.activations;
 }

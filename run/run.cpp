@@ -7,6 +7,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "objectives/generator.h"
+#include "run/checkpoints/base.h"
 #include "run/config/load_config.h"
 #include "run/run_files.h"
 #include "run/run_tokenizer.h"
@@ -53,8 +54,11 @@ LoadedRun open_checkpoint(const std::string& folder, const std::string& checkpoi
     backbone_of(run.config.model).eos_token_id = run.has_tokenizer ? run.tokenizer.special().sep : -1;
   require_made_by(folder, checkpoint, run.has_tokenizer ? std::optional(run.tokenizer) : std::nullopt);
   run.network = std::make_shared<Network>(run.config.model, run.config.objectives);
-  load_weights(checkpoint + "/weights.safetensors", collect_params(*run.network));
   run.state = load_state(checkpoint, nullptr);
+  keep_base(run.config, *run.network);
+  load_base(folder, run.state, run.config, *run.network, run.tokenizer);
+  load_weights(checkpoint + "/weights.safetensors", params_in(run.state, *run.network));
+  run.network->release_base();
   for (const auto& objective : run.network->objectives) {
     objective->set_step(std::max<int64_t>(run.state.step - 1, 0));  // the losses of its last step
     objective->restore(run.state.chosen);

@@ -14,7 +14,8 @@
 //   runs/NAME/predictions.jsonl   what is predicted for its test part; hardest.md, confusion.svg,
 //                                 layers.svg
 //   runs/NAME/huggingface/        config.json and generation_config.json that came with an imported model
-//   runs/NAME/step-00001200/      weights.safetensors, optimizer.safetensors, memory.safetensors (XLNet's mems, of a
+//   runs/NAME/step-00001200/      weights.safetensors (without base, which state.json names), optimizer.safetensors,
+//   memory.safetensors (XLNet's mems, of a
 //                                 model that carries them), iterate.safetensors (with train.ema_decay: the weights of
 //                                 the step, whose average is in weights.safetensors), state.json, config.yaml (the
 //                                 run.yaml that made it), manifest.json
@@ -59,6 +60,12 @@ void describe(V& v, TimeBreakdown& l) {
   v.or_else("checkpoint", l.checkpoint, 0);
 }
 
+/// The checkpoint whose weights a run keeps where it does not train them.
+struct BaseRecord {
+  std::string checkpoint{};  ///< its path; empty: nothing is kept
+  std::string weights{};     ///< their fingerprint (run/checkpoints/checksums.h)
+};
+
 /// How far a run has come.
 struct RunProgress {
   int64_t step = 0;        ///< optimizer steps done
@@ -69,6 +76,7 @@ struct RunProgress {
   int64_t predicted_tokens = 0;
   double flops = 0;    ///< of training
   double seconds = 0;  ///< of training, without evaluation and saving
+  BaseRecord base{};
 };
 
 /// A run at a checkpoint: everything besides tensors that a resume needs.
@@ -120,6 +128,8 @@ void describe(V& v, TrainState& s) {
   v.or_else("optimizer", s.optimizer, "");
   v.or_else("averages_from", s.moments_reset_at, 0);
   v.or_else("yardstick", s.evaluation_protocol, "");
+  v.or_else("base", s.base.checkpoint, "");
+  v.or_else("base_weights", s.base.weights, "");
   v.or_else("row_rules", s.row_rules, 1);
   v.or_else("ledger", s.time_breakdown, {});
   v.count("metrics_bytes", s.metrics_bytes);

@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "run/config/evaluation_protocol.h"
 #include "run/config/load_config.h"
+#include "optimizers/optimizer.h"
 #include "run/memory.h"
 #include "run/process.h"
 #include "run/records/loss_curve.h"
@@ -89,6 +90,8 @@ bool train_step(Training& training, Loader& loader, Pace& pace) {
   auto& progress = training.progress;
   const double share_before = budget_share(training);
   const auto batches = next_batches(training, loader);
+  if (training.config.freeze.gradual)
+    thaw_layers(training.stepper->params(), 1 + static_cast<int64_t>(usage(training).epochs));
   const double rate = training.config.optimizer.learning_rate * rate_factor(training);
   auto result = training.stepper->step(batches, progress.step, rate);
   if (!result.complete) stop_at_signal();
@@ -208,7 +211,7 @@ PretrainReport report_of(const Training& training, const Callbacks& callbacks) {
                         .seconds = progress.seconds,
                         .tokens_per_second = static_cast<double>(progress.tokens) / std::max(progress.seconds, 1e-9),
                         .train_loss = training.last.result.loss,
-                        .time_breakdown = full_ledger(training),
+                        .time_breakdown = full_time_breakdown(training),
                         .stopped_by = training.stop_reason.empty() ? "budget" : training.stop_reason};
   for (const auto& callback : training.callbacks) callback->conclude(training, report);
   return report;

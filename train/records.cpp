@@ -93,6 +93,8 @@ std::string summary_of(const Training& training, const PretrainReport& report, c
                {"unigram_loss", report.unigram_loss},
                {"unigram_accuracy", report.unigram_accuracy},
                {"stopped_by", report.stopped_by},
+               {"parameters", training.stepper->parameters()},
+               {"trained_parameters", training.stepper->trained_parameters()},
                {"peak_memory_bytes", peak_memory()},
                {"ledger", parts_of(report.time_breakdown)}};
   if (!report.suites.empty()) summary["suites"] = to_json(report.suites);

@@ -77,6 +77,12 @@ double factor(const OneCycleSchedule& s, const ScheduleTime& at) {
   return above_floor(s, half_cosine(at.after_warmup()));
 }
 
+/// Source: Howard and Ruder 2018, equation 3 (arXiv 1801.06146). Differs: the warm-up is not rounded down to a step.
+double factor(const SlantedTriangleSchedule& s, const ScheduleTime& at) {
+  const double part = at.done < at.warmup ? at.done / at.warmup : 1 - at.after_warmup();
+  return (1 + part * (s.ratio - 1)) / s.ratio;
+}
+
 double factor(const TransformerSchedule&, const ScheduleTime& at) {
   return std::min((at.done + 1) / at.warmup, std::sqrt(at.warmup / (at.done + 1)));
 }

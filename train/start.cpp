@@ -4,7 +4,7 @@
 
 #include "core/json.h"
 #include "core/log.h"
-#include "run/checkpoints/init.h"
+#include "run/checkpoints/base.h"
 #include "run/config/load_config.h"
 #include "run/device.h"
 #include "run/memory.h"
@@ -37,6 +37,7 @@ void draw_weights(Training& training) {
   const auto& config = training.config;
   const auto& model = backbone_of(config.model);
   training.network = std::make_shared<Network>(config.model, config.objectives);
+  keep_base(config, *training.network);
   initialize(collect_params(*training.network), model.initializer_range, is_truncated(model.initializer),
              rng_of(config.train, RandomStream::init));
 }
@@ -95,22 +96,16 @@ void check_means(const Training& training) {
   check_data(training);
 }
 
-/// What the config does not train stays as it is from here on.
-void freeze(Training& training) {
-  const auto& config = training.config;
-  if (config.init.probe) training.network->freeze_backbone();
-  if (config.freeze.layers >= 0) freeze_layers(collect_params(*training.network), config.freeze.layers);
-}
-
 /// Opens the folder of the run, with the weights that it begins with. Returns whether its rows may differ from those of
 /// the run so far.
 bool open_folder(Training& training, const Origin& origin) {
   const auto& config = training.config;
   InitReport initialized;
-  if (!origin.initial.empty())
+  if (!origin.initial.empty()) {
     initialized =
         init_from(origin.initial, *training.network, training.store.tokenizer(), config.init.probe, config.objectives);
-  freeze(training);
+    training.progress.base = recorded_base(initialized, *training.network);
+  }
   const bool rows_differ = open_run_folder(training, origin);
   compare_memory(training, warn_of_memory);  // in the log of the run, too
   if (!config.train.deterministic && config.train.parts > 1)
@@ -131,7 +126,6 @@ std::unique_ptr<Stepper> make_stepper(Training& training) {
 void prepare_to_follow(Training& training) {
   check_means(training);
   draw_weights(training);
-  freeze(training);
   training.stepper = make_stepper(training);
 }
 
@@ -145,7 +139,8 @@ Callbacks prepare(Training& training) {
   const auto origin = find_origin(training.config, training.options);
   if (origin.branch) check_branch_point(training, *origin.branch);
   if (!origin.checkpoint.empty())  // before the folder says what has changed
-    check_weights(origin.checkpoint + "/weights.safetensors", collect_params(*training.network));
+    check_weights(origin.checkpoint + "/weights.safetensors",
+                  params_in(load_state(origin.checkpoint, nullptr), *training.network));
   const bool rows_differ = open_folder(training, origin);
   training.stepper = make_stepper(training);
   auto& log = training.add(std::make_unique<TrainingLog>());

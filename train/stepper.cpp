@@ -119,12 +119,6 @@ struct Stepper::Impl {
     return std::vector<Tensor>(layers, at::zeros(mems_shape, flat.grads.options()));
   }
 
-  /// A frozen table that a head shares gets gradients that no update would clear.
-  void drop_frozen_gradients() {
-    for (const auto& range : flat.ranges())
-      if (range.param.param.frozen()) flat.grads.narrow(0, range.offset, range.numel).zero_();
-  }
-
   /// The norm of the gradient of a parameter.
   double norm_of(size_t parameter) const {
     const auto& range = flat.ranges()[parameter];
@@ -169,7 +163,6 @@ struct Stepper::Impl {
     time_breakdown.forward += seconds_of_part(start);
     const auto middle = Clock::now();
     if (total.defined() && total.requires_grad()) total.backward();
-    drop_frozen_gradients();
     if (layers > 0) mems[micro] = std::move(new_mems);
     time_breakdown.backward += seconds_of_part(middle);
     for (auto& part : losses) part.sum = part.sum.detach();
@@ -284,7 +277,10 @@ struct Stepper::Impl {
 };
 
 Stepper::Stepper(const RunConfig& config, Network& network, Communicator& processes)
-    : impl_(std::make_unique<Impl>(config, network, processes)) {}
+    : impl_(std::make_unique<Impl>(config, network, processes)) {
+  parameters_ = trained_parameters_ = impl_->flat.count();
+  for (const auto& [name, param] : impl_->flat.base()) parameters_ += param.value().numel();
+}
 Stepper::~Stepper() = default;
 
 Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number, double learning_rate) {
@@ -346,13 +342,14 @@ void Stepper::spread() {
   auto& in = *impl_;
   if (in.shares.is_alone()) return;
   in.processes.broadcast(in.flat.values);
-  in.flat.refresh_shadow();
+  for (const auto& [name, param] : in.flat.base()) in.processes.broadcast(param.value());
+  in.flat.use_bf16(in.bf16);
   in.optimizer.updates = static_cast<int64_t>(in.processes.exchange({static_cast<double>(in.optimizer.updates)})[0][0]);
   in.move_state(/*to_first=*/false);
   forget_collected();
 }
 
-std::vector<NamedParam> Stepper::params() const { return collect_params(impl_->network); }
+std::vector<NamedParam> Stepper::params() const { return own_params(collect_params(impl_->network)); }
 std::vector<NamedParam> Stepper::averages() const {
   return impl_->average ? impl_->average->params() : std::vector<NamedParam>();
 }
@@ -400,12 +397,11 @@ int64_t Stepper::checkpoint_bytes() const {
   for (const auto size : in.mems_shape) mems_bytes *= size;
   int64_t optimizer_bytes = 0;
   for (const auto& [name, tensor] : in.optimizer.state()) optimizer_bytes += 4 * tensor.numel();
-  return (in.average ? 8 : 4) * parameters() + optimizer_bytes + mems_bytes;
+  return (in.average ? 8 : 4) * trained_parameters() + optimizer_bytes + mems_bytes;
 }
 void Stepper::wait_for_parts() { impl_->waits_for_parts = true; }
 void Stepper::end() { impl_.reset(); }
-void Stepper::refresh() { impl_->flat.refresh_shadow(); }
-int64_t Stepper::parameters() const { return impl_->flat.count(); }
+void Stepper::refresh() { impl_->flat.use_bf16(impl_->bf16); }
 std::string Stepper::precision_description() const {
   if (impl_->bf16) return "bf16 matrix multiplications and activations, fp32 master weights";
   if (impl_->configured_precision != "bf16") return "fp32";

@@ -53,7 +53,7 @@ class Stepper {
   void forget_collected();
   /// Gives the others what the first process has: the weights to all, and to each its moments and mems.
   void spread();
-  /// The weights of the last step, which the next one continues from.
+  /// The weights of the last step, which the next one continues from, without base.
   std::vector<NamedParam> params() const;
   /// With train.ema_decay: the moving average of the weights; else empty.
   std::vector<NamedParam> averages() const;
@@ -70,16 +70,18 @@ class Stepper {
   void load_mems(const StateDict& saved);
   /// Bytes of a checkpoint: weights, their average, moments, mems.
   int64_t checkpoint_bytes() const;
-  /// Must be called after weights were changed from outside.
+  /// Must be called after weights were changed from outside, base too.
   void refresh();
-  int64_t parameters() const;
+  /// Of the network, and those of them that are trained.
+  int64_t parameters() const { return parameters_; }
+  int64_t trained_parameters() const { return trained_parameters_; }
   /// The precision of matrix multiplications, `fp32` or `bf16`, with the reason if it is not the configured one.
   std::string precision_description() const;
   /// From now on the time_breakdown has the time of a GPU's work, for which each part of a step waits, not of its
   /// launches.
   void wait_for_parts();
-  /// Gives back the memory of weights, gradients and moments: nothing but the time_breakdown may be asked for after
-  /// this.
+  /// Gives back the memory of weights, gradients and moments: nothing but the ledger and the numbers of
+  /// parameters may be asked for after this.
   void end();
   TimeBreakdown time_breakdown;  ///< the stepper fills forward, backward and optimizer
 
@@ -87,6 +89,7 @@ class Stepper {
   friend class AveragedWeights;
   struct Impl;
   std::unique_ptr<Impl> impl_;
+  int64_t parameters_ = 0, trained_parameters_ = 0;
 };
 
 /// The network has the average of its weights, if the run keeps one, while this lives.

@@ -43,13 +43,13 @@ void* stream_of(at::Device device) {
   return c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle();
 }
 
-Tensor multiplied(const Tensor& rows, const Param& w, const Param& b) {
-  const auto weight = w.compute().t();
-  return b.defined() ? at::addmm(b.compute(), rows, weight) : at::mm(rows, weight);
-}
+namespace {
 
-void add_weight_gradient(const Param& w, const Tensor& dy, const Tensor& x) {
-  auto grad = grad_of(w);
+Tensor times_transposed(const Tensor& x, const Tensor& w) { return at::mm(x, w.t()); }
+Tensor times(const Tensor& dy, const Tensor& w) { return at::mm(dy, w); }
+
+/// grad += dy' x, summed in fp32.
+void add_product(Tensor grad, const Tensor& dy, const Tensor& x) {
   if (dy.scalar_type() == at::kFloat)
     grad.addmm_(dy.t(), x);
   else if (adds_wide_products(dy))
@@ -58,9 +58,22 @@ void add_weight_gradient(const Param& w, const Tensor& dy, const Tensor& x) {
     grad.addmm_(dy.t().to(at::kFloat), x.to(at::kFloat));
 }
 
+constexpr RowProducts row_products{times_transposed, times, add_product, masked};
+
+}  // namespace
+
+Tensor multiplied(const Tensor& rows, const Param& w, const Param& b) {
+  const auto weight = w.compute().t();
+  const auto y = b.defined() ? at::addmm(b.compute(), rows, weight) : at::mm(rows, weight);
+  if (w.low_rank()) add_low_rank(*w.low_rank(), rows, y, row_products);
+  return y;
+}
+
 Tensor multiplied_backward(const Param& w, const Tensor& dy, const Tensor& x) {
-  add_weight_gradient(w, dy, x);
-  return at::mm(dy, w.compute());
+  if (w.is_trained()) add_product(grad_of(w), dy, x);
+  const auto dx = at::mm(dy, w.compute());
+  if (w.low_rank()) add_low_rank_backward(*w.low_rank(), dy, x, dx, row_products);
+  return dx;
 }
 
 Tensor partial_sums(const Tensor& like, int64_t chunks, int64_t kinds, int64_t width) {
@@ -74,7 +87,7 @@ void add_sums(const Tensor& partial, const Param& first, const Param& second, co
 }
 
 void add_bias_gradient(const Param& b, const Tensor& dy) {
-  if (!b.defined()) return;
+  if (!b.defined() || !b.is_trained()) return;
   const int64_t rows = dy.size(0), width = dy.size(1), chunks = chunks_of(rows);
   const auto partial = partial_sums(dy, chunks, 1, width);
   run(dy, "column_sums", chunks * tiles_of(width), rows, width, chunks, data(dy), data(partial));
@@ -158,19 +171,21 @@ struct DeviceRotary : Function<DeviceRotary> {
 
 }  // namespace
 
-Tensor linear(const Tensor& x, const Param& w, const Param& b) { return DeviceLinear::apply(x, w.value(), w, b, b); }
+Tensor linear(const Tensor& x, const Param& w, const Param& b) {
+  return DeviceLinear::apply(x, leaf_of({w, b}), w, b, b);
+}
 Tensor linear_without_bias_gradient(const Tensor& x, const Param& w, const Param& b) {
-  return DeviceLinear::apply(x, w.value(), w, b, Param());
+  return DeviceLinear::apply(x, leaf_of({w, b}), w, b, Param());
 }
 
 Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, Activation activation, const Dropout& drop) {
   if (const auto kernel = fused::kernel_of(activation))
-    return DeviceActivation::apply(x, w.value(), w, b, static_cast<int64_t>(*kernel), drop);
+    return DeviceActivation::apply(x, leaf_of({w, b}), w, b, static_cast<int64_t>(*kernel), drop);
   return device::dropout(plain::activation(device::linear(x, w, b), activation), drop);
 }
 
 Tensor linear_rotary(const Tensor& x, const Param& w, const Param& b, const Tensor& table) {
-  return DeviceRotary::apply(x, w.value(), table, w, b);
+  return DeviceRotary::apply(x, leaf_of({w, b}), table, w, b);
 }
 
 }  // namespace cloze::device

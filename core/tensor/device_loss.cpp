@@ -34,7 +34,7 @@ struct DeviceCrossEntropy : Function<DeviceCrossEntropy> {
     run(logits, "cross_entropy_backward", chunks * tiles_of(width), rows, width, chunks, data(logits), data(bias),
         data(labels), data(weights), data(lse), static_cast<float>(context->saved_data["smoothing"].toDouble()),
         static_cast<float>(context->saved_data["z"].toDouble()), data(scale), data(partial));
-    if (bias.defined() && !bias.fixed()) add_sums(partial, bias);
+    if (bias.defined()) add_sums(partial, bias);
     return {multiplied_backward(table, logits, hidden), Tensor(), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
@@ -44,7 +44,7 @@ struct DeviceCrossEntropy : Function<DeviceCrossEntropy> {
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
                            const LossOptions& shape, Tensor* correct, TokenDraw* draw) {
   if (draw) draw->drawn = plain::draw_tokens(hidden.detach(), table, bias, *draw);
-  return DeviceCrossEntropy::apply(hidden, table.value(), table, bias, labels, shape, correct);
+  return DeviceCrossEntropy::apply(hidden, leaf_of({table, bias}), table, bias, labels, shape, correct);
 }
 
 }  // namespace cloze::device

@@ -95,18 +95,19 @@ Tensor products(const Tensor& x, const Param& w, const FirstLayer* first) {
 Tensor dropout(const Tensor& x, const Dropout& drop) { return drop.on() ? DeviceDropout::apply(x, drop) : x; }
 
 Tensor layer_norm(const Tensor& x, const NormParams& norm) {
-  return DeviceNorm::apply(x, std::optional<Tensor>(), norm.gamma.value(), Param(), Dropout{}, norm);
+  return DeviceNorm::apply(x, std::optional<Tensor>(), leaf_of({norm.gamma, norm.beta}), Param(), Dropout{}, norm);
 }
 
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
                                const Tensor& residual, const NormParams& norm, const FirstLayer* first) {
-  return DeviceNorm::apply(products(x, w, first), std::optional<Tensor>(residual), norm.gamma.value(), b, drop, norm);
+  return DeviceNorm::apply(products(x, w, first), std::optional<Tensor>(residual), leaf_of({norm.gamma, norm.beta, b}),
+                           b, drop, norm);
 }
 
 Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual,
                           const FirstLayer* first) {
   const auto y = products(x, w, first);
-  return b.defined() || drop.on() ? DeviceAdd::apply(y, residual, w.value(), b, drop) : residual + y;
+  return b.defined() || drop.on() ? DeviceAdd::apply(y, residual, leaf_of({w, b}), b, drop) : residual + y;
 }
 
 /// LibTorch sorts the ids of a look-up in a table, and adds the gradients of each row in their order.

@@ -211,7 +211,8 @@ Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, in
   if (goes_by_scores(q.size(-1), heads, drop)) return plain::relative_attention(q, kv, r, heads, terms, drop);
   require<ShapeError>(terms.distance_offset.defined() || q.size(1) + kv.size(1) <= r.size(1),
                       "a query needs a distance outside the list of ", r.size(1));
-  return DeviceRelative::apply(q, kv, r, terms.r_w.value(), heads, terms, drop);
+  return DeviceRelative::apply(q, kv, r, leaf_of({terms.r_w, terms.r_r, terms.r_s, terms.segments}), heads, terms,
+                               drop);
 }
 
 }  // namespace cloze::device

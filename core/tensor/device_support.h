@@ -27,7 +27,8 @@ inline int64_t chunks_of(int64_t rows) { return std::clamp<int64_t>(rows / 64, 1
 /// What a kernel is given of a tensor or parameter; null: it is undefined.
 inline void* data(const Tensor& x) { return x.defined() ? x.data_ptr() : nullptr; }
 inline void* data(const Param& param) { return param.defined() ? param.value().data_ptr() : nullptr; }
-inline void* grad_data(const Param& param) { return param.defined() ? grad_of(param).data_ptr() : nullptr; }
+using fused::grad_data;
+using fused::leaf_of;
 
 /// CUstream of a device; null: it has none.
 void* stream_of(at::Device device);
@@ -47,10 +48,8 @@ void run(const Tensor& like, const char* kernel, int64_t warps, Arguments... arg
 Tensor multiplied(const Tensor& rows, const Param& w, const Param& b = {});
 /// x W' + b, of which the caller adds the gradient of b.
 Tensor linear_without_bias_gradient(const Tensor& x, const Param& w, const Param& b);
-/// The backward pass of rows w': grad(w) += dy' x; returns dy w.
+/// The backward pass of rows w': grad(w) += dy' x, where w has one; returns dy w.
 Tensor multiplied_backward(const Param& w, const Tensor& dy, const Tensor& x);
-/// grad(w) += dy' x, summed in fp32.
-void add_weight_gradient(const Param& w, const Tensor& dy, const Tensor& x);
 
 /// fp32 [chunks, kinds, width] for the sums of columns of `like`.
 Tensor partial_sums(const Tensor& like, int64_t chunks, int64_t kinds, int64_t width);

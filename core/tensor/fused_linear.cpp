@@ -7,6 +7,7 @@
 namespace cloze::fused {
 
 void add_bias_gradient(const Param& b, const Tensor& dy) {
+  if (!b.is_trained()) return;
   by_type(dy, [&](auto element) {
     using T = decltype(element);
     const int64_t width = dy.size(-1);
@@ -118,7 +119,7 @@ struct RotaryFunction : Function<RotaryFunction> {
     auto dy = at::empty_like(grad);
     by_type(dy, [&](auto element) {
       using T = decltype(element);
-      rows_with_sums(dy.size(0), {{b.defined() ? grad_data(b) : nullptr, dy.size(1)}},
+      rows_with_sums(dy.size(0), {{grad_data(b), dy.size(1)}},
                      [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
                        auto rotation = rotation_of<T>(dy, table, begin, end);
                        rotation.x = data<T>(grad) + begin * dy.size(1);
@@ -193,7 +194,7 @@ void RowActivation::backward(const Tensor& u, const Tensor& grad, const Tensor& 
   by_type(u, [&](auto element) {
     using T = decltype(element);
     const int64_t width = u.size(1);
-    rows_with_sums(u.size(0), {{bias.defined() ? grad_data(bias) : nullptr, width}},
+    rows_with_sums(u.size(0), {{grad_data(bias), width}},
                    [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
                      kernels::typed<T>().activation_backward(activation, end - begin, begin, width,
                                                              data<T>(u) + begin * width, data<T>(grad) + begin * width,
@@ -232,18 +233,20 @@ Tensor after_products(const Tensor& x, const FirstLayer*& first) {
   return made;
 }
 
-Tensor linear(const Tensor& x, const Param& w, const Param& b) { return LinearFunction::apply(x, w.value(), w, b); }
+Tensor linear(const Tensor& x, const Param& w, const Param& b) {
+  return LinearFunction::apply(x, leaf_of({w, b}), w, b);
+}
 
 Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, Activation act, const Dropout& drop) {
   const auto kernel = kernel_of(act);
   if (!kernel) return fused::dropout(plain::activation(fused::linear(x, w, b), act), drop);
-  return LinearActivationFunction::apply(x, w.value(), w, b, static_cast<int64_t>(*kernel), drop);
+  return LinearActivationFunction::apply(x, leaf_of({w, b}), w, b, static_cast<int64_t>(*kernel), drop);
 }
 
 Tensor linear_rotary(const Tensor& x, const Param& w, const Param& b, const Tensor& table) {
   require<ShapeError>(x.size(-2) == table.size(0), "a sequence has ", x.size(-2), " tokens, the angles are those of ",
                       table.size(0));
-  return RotaryFunction::apply(x, w.value(), table, w, b);
+  return RotaryFunction::apply(x, leaf_of({w, b}), table, w, b);
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b) { return MatmulFunction::apply(a, b); }

@@ -110,12 +110,13 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
     const auto smoothing = static_cast<float>(context->saved_data["smoothing"].toDouble()),
                z = static_cast<float>(context->saved_data["z"].toDouble());
     const int64_t n = hidden.size(0), width = weight.size(0);
+    float* bias_gradient = grad_data(bias);
     auto dhidden = at::zeros(hidden.sizes(), at::kFloat);
     each_block(width, [&](int64_t first, int64_t columns) {
       auto logits = saved[static_cast<size_t>(4 + first / block)];  // consumed: overwritten by their gradient
       by_type(logits, [&](auto element) {
         using T = decltype(element);
-        rows_with_sums(n, {{bias.defined() && !bias.fixed() ? grad_data(bias) + first : nullptr, columns}},
+        rows_with_sums(n, {{bias_gradient ? bias_gradient + first : nullptr, columns}},
                        [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
                          auto pass = rows_of<T>(logits, bias, labels, first, begin, end);
                          pass.lse = lse.template data_ptr<float>() + begin;
@@ -127,7 +128,7 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
                          pass.dbias = sums[0];
                          kernels::typed<T>().cross_entropy_backward(pass);
                        });
-        add_matmul_tn(grad_of(table).narrow(0, first, columns), logits, hidden);
+        if (table.is_trained()) add_matmul_tn(grad_of(table).narrow(0, first, columns), logits, hidden);
         add_matmul_nn(dhidden, logits, weight.narrow(0, first, columns));
       });
     });
@@ -178,7 +179,7 @@ Tensor token_log_probabilities(const Tensor& hidden, const Param& table, const P
 
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
                            const LossOptions& shape, Tensor* correct, TokenDraw* draw) {
-  return CrossEntropyFunction::apply(hidden, table.value(), table, bias, labels, shape, correct, draw);
+  return CrossEntropyFunction::apply(hidden, leaf_of({table, bias}), table, bias, labels, shape, correct, draw);
 }
 
 }  // namespace cloze::fused

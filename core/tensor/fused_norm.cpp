@@ -2,9 +2,6 @@
 
 namespace cloze::fused {
 
-namespace {
-
-/// rows [R, D] times dropout.
 Tensor masked(const Tensor& rows, const kernels::Dropout& drop) {
   auto out = at::empty_like(rows);
   by_type(rows, [&](auto element) {
@@ -17,6 +14,8 @@ Tensor masked(const Tensor& rows, const kernels::Dropout& drop) {
   });
   return out;
 }
+
+namespace {
 
 /// norm(residual + dropout(x W' + b)), or norm(x) without a linear layer.
 struct NormFunction : Function<NormFunction> {
@@ -77,11 +76,9 @@ struct NormFunction : Function<NormFunction> {
     auto dy = has_linear && drop.threshold > 0 ? at::empty_like(z) : Tensor();
     const int64_t width = z.size(1);
     const auto b = has_linear ? kept(context, "b") : Param();
-    float* dbias = b.defined() ? grad_data(b) : nullptr;
-    float* dbeta = beta.defined() ? grad_data(beta) : nullptr;
     by_type(z, [&](auto element) {
       using T = decltype(element);
-      rows_with_sums(z.size(0), {{grad_data(gamma), width}, {dbeta, width}, {dbias, width}},
+      rows_with_sums(z.size(0), {{grad_data(gamma), width}, {grad_data(beta), width}, {grad_data(b), width}},
                      [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
                        const int64_t at = begin * width;
                        kernels::typed<T>().norm_backward({.rows = end - begin,
@@ -212,9 +209,7 @@ struct EmbedFunction : Function<EmbedFunction> {
     const auto drop = kept_dropout(context);
     by_type(dout, [&](auto element) {
       using T = decltype(element);
-      rows_with_sums(rows,
-                     {{t.norm.gamma.defined() ? grad_data(t.norm.gamma) : nullptr, width},
-                      {t.norm.beta.defined() ? grad_data(t.norm.beta) : nullptr, width}},
+      rows_with_sums(rows, {{grad_data(t.norm.gamma), width}, {grad_data(t.norm.beta), width}},
                      [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
                        kernels::typed<T>().embed_backward({.rows = end - begin,
                                                            .first_row = begin,
@@ -251,13 +246,12 @@ struct EmbedFunction : Function<EmbedFunction> {
   /// additions is fixed.
   static void scatter(const Tensor& dsum, const Tensor& ids, const Tensor& types, const Tensor& positions,
                       const EmbeddingTables& t) {
-    const bool has_positions = t.position.defined() && !t.position.fixed();
     const int64_t rows = dsum.size(0), width = dsum.size(1), length = ids.size(1), padding_row = t.word.padding_row(),
-                  padding_position = has_positions ? t.position.padding_row() : -1;
+                  padding_position = t.position.defined() ? t.position.padding_row() : -1;
     const float* from = dsum.data_ptr<float>();
     const int64_t *id = at(ids, 0), *segment = at(types, 0), *position = at(positions, 0);
-    float *words = grad_data(t.word), *position_rows = has_positions ? grad_data(t.position) : nullptr,
-          *segments = t.type.defined() ? grad_data(t.type) : nullptr;
+    float *words = grad_data(t.word), *position_rows = grad_data(t.position), *segments = grad_data(t.type);
+    if (!words && !position_rows && !segments) return;
     each_range(width, 64, [&](int64_t begin, int64_t end) {
       const int64_t n = end - begin;
       std::vector<float> scaled(t.scale == 1 ? 0 : static_cast<size_t>(n));
@@ -265,7 +259,7 @@ struct EmbedFunction : Function<EmbedFunction> {
         const float* d = from + row * width + begin;
         const int64_t p = position ? position[row] : row % length;
         for (size_t i = 0; i < scaled.size(); ++i) scaled[i] = static_cast<float>(t.scale) * d[i];
-        if (id[row] != padding_row)
+        if (words && id[row] != padding_row)
           kernels::table().f32.add_to(n, scaled.empty() ? d : scaled.data(), words + id[row] * width + begin);
         if (position_rows && p != padding_position)
           kernels::table().f32.add_to(n, d, position_rows + p * width + begin);
@@ -278,26 +272,30 @@ struct EmbedFunction : Function<EmbedFunction> {
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const NormParams& norm) {
-  return NormFunction::apply(x, x.detach(), norm.gamma.value(), Param(), Param(), Dropout{}, norm, nullptr);
+  return NormFunction::apply(x, x.detach(), leaf_of({norm.gamma, norm.beta}), Param(), Param(), Dropout{}, norm,
+                             nullptr);
 }
 
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
                                const Tensor& residual, const NormParams& norm, const FirstLayer* first) {
   const auto in = after_products(x, first);
-  return NormFunction::apply(in, residual, w.value(), w, b, drop, norm, first);
+  const auto leaf = leaf_of({w, b, norm.gamma, norm.beta, first ? first->b : Param()});
+  return NormFunction::apply(in, residual, leaf, w, b, drop, norm, first);
 }
 
 Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual,
                           const FirstLayer* first) {
   const auto in = after_products(x, first);
-  return AddFunction::apply(in, residual, w.value(), w, b, drop, first);
+  return AddFunction::apply(in, residual, leaf_of({w, b, first ? first->b : Param()}), w, b, drop, first);
 }
 
 Tensor dropout(const Tensor& x, const Dropout& drop) { return drop.on() ? DropoutFunction::apply(x, drop) : x; }
 
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropout& drop) {
   const auto present = [](const Tensor& index) { return index.defined() ? index : at::empty({0}, at::kLong); };
-  return EmbedFunction::apply(in.ids, present(in.types), present(in.positions), tables.word.value(), tables, drop);
+  const auto& t = tables;
+  return EmbedFunction::apply(in.ids, present(in.types), present(in.positions),
+                              leaf_of({t.word, t.position, t.type, t.norm.gamma, t.norm.beta}), t, drop);
 }
 
 }  // namespace cloze::fused

@@ -83,8 +83,8 @@ struct RelativeFunction : Function<RelativeFunction> {
     });
     const auto sums = small.sum(0).narrow(-1, 0, c);  // [H, 5, C]
     int64_t part = 0;
-    for (const char* name : {"r_w", "r_r", "r_s"}) grad_of(kept(context, name)).add_(sums.select(1, part++));
-    grad_of(kept(context, "segments")).add_(sums.narrow(1, 3, 2).transpose(0, 1));
+    for (const char* name : {"r_w", "r_r", "r_s"}) add_gradient(kept(context, name), sums.select(1, part++));
+    add_gradient(kept(context, "segments"), sums.narrow(1, 3, 2).transpose(0, 1));
     dr = which.defined() ? at::zeros({r.size(0), heads, distance_rows, padded}, at::kFloat).index_add_(0, which, dr)
                          : dr.sum(0, /*keepdim=*/true);
     const auto ddistances =
@@ -185,7 +185,8 @@ struct RelativeFunction : Function<RelativeFunction> {
 
 Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms,
                           const Dropout& drop) {
-  return RelativeFunction::apply(q, kv, r, terms.r_w.value(), heads, terms, drop);
+  return RelativeFunction::apply(q, kv, r, leaf_of({terms.r_w, terms.r_r, terms.r_s, terms.segments}), heads, terms,
+                                 drop);
 }
 
 }  // namespace cloze::fused

@@ -3,12 +3,14 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/kernels/kernels.h"
 #include "core/tensor/fused.h"
+#include "core/tensor/low_rank.h"
 #include "core/tensor/matmul.h"
 #include "core/tensor/parallel.h"
 
@@ -88,7 +90,21 @@ inline Tensor grad_of(const Param& param) {
   if (!grad.defined()) grad = at::zeros_like(param.value());
   return grad;
 }
-inline float* grad_data(const Param& param) { return grad_of(param).data_ptr<float>(); }
+/// null: it is undefined, or has no gradient.
+inline float* grad_data(const Param& param) {
+  return param.defined() && param.is_trained() ? grad_of(param).data_ptr<float>() : nullptr;
+}
+/// Adds to the gradient of a parameter that has one.
+inline void add_gradient(const Param& param, const Tensor& more) {
+  if (param.is_trained()) grad_of(param).add_(more);
+}
+
+/// What makes autograd record an operator of these parameters: the value of one that is trained, where one is.
+inline Tensor leaf_of(std::initializer_list<Param> params) {
+  for (const auto& param : params)
+    if (param.defined() && param.leaf().requires_grad()) return param.leaf();
+  return params.begin()->value();
+}
 
 /// The elements of a tensor in the type of the kernels.
 template <class T>
@@ -157,14 +173,24 @@ inline Tensor in_shape_of(const Tensor& x, const Tensor& rows) {
   return rows.view(sizes);
 }
 
+/// rows [R, N] times dropout.
+Tensor masked(const Tensor& rows, const kernels::Dropout& drop);
+inline Tensor without_bias(const Tensor& x, const Tensor& w) { return matmul_nt(x, w); }
+inline constexpr RowProducts products{without_bias, matmul_nn, add_matmul_tn, masked};
+
 /// rows w' [R, N], plus `bias`; by the packed weight while there is one.
 inline Tensor multiplied(const Tensor& rows, const Param& w, const Tensor& bias = {}) {
   const bool packed = w.packed().defined() && rows.scalar_type() == at::kFloat;
-  return packed ? matmul_packed(rows, w.packed(), bias) : matmul_nt(rows, w.compute(), bias);
+  const auto y = packed ? matmul_packed(rows, w.packed(), bias) : matmul_nt(rows, w.compute(), bias);
+  if (w.low_rank()) add_low_rank(*w.low_rank(), rows, y, products);
+  return y;
 }
-/// The backward pass of x w' [R, N]: grad(w) += dy' x; returns the gradient of x, dy w [R, K].
+/// The backward pass of x w' [R, N]: grad(w) += dy' x where w has one; returns the gradient of x, dy w [R, K].
 inline Tensor multiplied_backward(const Param& w, const Tensor& dy, const Tensor& x) {
-  return matmul_backward(grad_of(w), dy, x, w.compute());
+  if (w.is_trained()) return matmul_backward(grad_of(w), dy, x, w.compute());
+  const auto dx = matmul_nn(dy, w.compute());
+  if (w.low_rank()) add_low_rank_backward(*w.low_rank(), dy, x, dx, products);
+  return dx;
 }
 /// grad(b) += column sums of dy.
 void add_bias_gradient(const Param& b, const Tensor& dy);

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "core/error.h"
+#include "core/tensor/low_rank.h"
 #include "core/tensor/parallel.h"
 
 namespace cloze {
@@ -38,6 +39,20 @@ void Param::set_stacked(int64_t count) {
   require<ShapeError>(count >= 1 && value().size(0) % count == 0, value().size(0), " rows cannot be ", count,
                       " tensors of one shape");
   state_->stacked = count;
+}
+
+void Param::set_base(bool on) {
+  state_->is_base = on;
+  state_->value.set_requires_grad(is_trained());
+}
+
+void Param::set_frozen(bool on) {
+  state_->frozen = on;
+  state_->value.set_requires_grad(is_trained());
+}
+
+const Tensor& Param::leaf() const {
+  return state_->low_rank ? state_->low_rank->parts.front().a.value() : state_->value;
 }
 
 Role role_of(Init init) {
@@ -185,10 +200,24 @@ void forget(const at::Tensor& slice) {
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
-FlatParameters::FlatParameters(std::vector<NamedParam> params, at::Device device) {
+std::vector<NamedParam> base_params(std::vector<NamedParam> all) {
+  std::erase_if(all, [](const NamedParam& named) { return !named.param.is_base(); });
+  return all;
+}
+
+std::vector<NamedParam> own_params(std::vector<NamedParam> all) {
+  std::erase_if(all, [](const NamedParam& named) { return named.param.is_base(); });
+  return all;
+}
+
+FlatParameters::FlatParameters(std::vector<NamedParam> params, at::Device device) : base_(base_params(params)) {
   at::NoGradGuard no_grad;
+  for (const auto& [name, param] : base_) {
+    auto value = param.value();
+    value.set_data(value.to(device));
+  }
   int64_t offset = 0;
-  for (auto& named : params) {
+  for (auto& named : own_params(std::move(params))) {
     const auto numel = named.param.value().numel();
     ranges_.push_back({std::move(named), offset, numel});
     offset += (numel + range_alignment - 1) / range_alignment * range_alignment;
@@ -215,6 +244,7 @@ void FlatParameters::use_bf16(bool on) {
   for (auto& range : ranges_)
     range.param.param.set_shadow(
         on ? shadow.narrow(0, range.offset, range.numel).view(range.param.param.value().sizes()) : Tensor());
+  for (auto& [name, param] : base_) param.set_shadow(on ? param.value().to(at::kBFloat16) : Tensor());
 }
 
 void FlatParameters::refresh_shadow() {

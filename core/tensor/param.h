@@ -52,6 +52,8 @@ enum class Projection {
 /// standard deviation.
 enum class Spread { network, normal, truncated, uniform };
 
+struct LowRanks;
+
 /// A named parameter. Copies are handles to the same tensors.
 class Param {
  public:
@@ -73,14 +75,23 @@ class Param {
   /// A row that is initialised to zero and gets no gradient from a lookup (torch's padding_idx); -1 = none.
   int64_t padding_row() const { return state_->padding_row; }
   void set_padding_row(int64_t row) { state_->padding_row = row; }
-  /// Skipped by the optimizer, whatever its gradient and moments.
+  /// Not trained for now: it has no gradient, and the optimizer skips it, whatever its moments.
   bool frozen() const { return state_->frozen; }
-  void set_frozen(bool on) { state_->frozen = on; }
+  void set_frozen(bool on);
   /// Never trained: no gradient reaches it.
   bool fixed() const {
-    return state_->init == Init::fixed_sinusoid || state_->init == Init::fixed_sinusoid_halves ||
+    return is_base() || state_->init == Init::fixed_sinusoid || state_->init == Init::fixed_sinusoid_halves ||
            state_->init == Init::fixed_features || state_->init == Init::fixed_zero;
   }
+  bool is_trained() const { return !frozen() && !fixed(); }
+  /// What a run keeps of the network that it begins with: it has no gradient, no moments and no place in checkpoints.
+  bool is_base() const { return state_->is_base; }
+  void set_base(bool on = true);
+  /// What is trained of a matrix that is base (core/tensor/low_rank.h); null: nothing.
+  const std::shared_ptr<LowRanks>& low_rank() const { return state_->low_rank; }
+  void set_low_rank(std::shared_ptr<LowRanks> factors) { state_->low_rank = std::move(factors); }
+  /// What autograd knows it by: the value, or the first factor of what is trained of it.
+  const Tensor& leaf() const;
   /// Standard deviation of the initial values; 0 = that of the network.
   double init_range() const { return state_->init_range; }
   Spread init_spread() const { return state_->init_spread; }
@@ -123,6 +134,8 @@ class Param {
     Role role;
     int64_t padding_row = -1;
     bool frozen = false;
+    bool is_base = false;
+    std::shared_ptr<LowRanks> low_rank{};
     double init_range = 0;
     Spread init_spread = Spread::network;
     Projection projection = Projection::other;
@@ -158,6 +171,10 @@ class Layer {
   std::shared_ptr<M> own(const std::string& name, std::shared_ptr<M> child) {
     children_.emplace_back(name, child);
     return child;
+  }
+  /// Gives a child up.
+  void disown(const std::string& name) {
+    std::erase_if(children_, [&](const auto& child) { return child.first == name; });
   }
   const std::vector<std::pair<std::string, Param>>& own_params() const { return params_; }
   const std::vector<std::pair<std::string, std::shared_ptr<Layer>>>& children() const { return children_; }
@@ -200,7 +217,12 @@ at::Tensor lazy_zeros(int64_t count, at::Device device);
 /// Gives the memory of a slice of such a tensor back to the system, page by page: its numbers are lost.
 void forget(const at::Tensor& slice);
 
-/// One buffer for all values and one for all gradients; every parameter is a view of both.
+/// The parameters of which a run keeps what it begins with, and those of which it does not.
+std::vector<NamedParam> base_params(std::vector<NamedParam> all);
+std::vector<NamedParam> own_params(std::vector<NamedParam> all);
+
+/// One buffer for all values and one for all gradients; every parameter is a view of both, but for those that are base,
+/// which have tensors of their own.
 class FlatParameters {
  public:
   struct Range {
@@ -214,15 +236,17 @@ class FlatParameters {
   Tensor grads;   ///< fp32 [n]
   Tensor shadow;  ///< bf16 [n], undefined in fp32
   const std::vector<Range>& ranges() const { return ranges_; }
-  /// Number of parameters, without padding.
+  const std::vector<NamedParam>& base() const { return base_; }
+  /// Number of parameters, without padding and base.
   int64_t count() const;
-  /// Makes matrix multiplications read bf16 copies (`true`) or the fp32 values.
+  /// Makes matrix multiplications read bf16 copies (`true`) or the fp32 values, of the base too.
   void use_bf16(bool on);
   /// Rewrites the bf16 copies after values changed (the fused optimizer does it in its own pass).
   void refresh_shadow();
 
  private:
   std::vector<Range> ranges_;
+  std::vector<NamedParam> base_;
 };
 
 /// Fills w [R, C] with rows that are orthogonal in blocks of C, with the norms of rows of independent normal numbers.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/tensor/low_rank.h"
 #include "core/tensor/matmul.h"
 #include "core/tensor/moved.h"
 
@@ -58,11 +59,29 @@ Tensor dropout_mask(at::IntArrayRef sizes, const Dropout& drop, at::Device devic
   return (kept.to(at::kFloat) * (1 / (1 - threshold / 65536))).view(sizes);
 }
 
-Tensor linear(const Tensor& x, const Param& w, const Param& b) {
+namespace {
+
+/// x W' + b of the matrix alone.
+Tensor of_matrix(const Tensor& x, const Param& w, const Param& b) {
   const auto dtype = x.scalar_type();
   if (w.packed().defined() && dtype == at::kFloat && !at::GradMode::is_enabled() && !torch::jit::tracer::isTracing())
     return matmul_packed(x, w.packed(), b.defined() ? b.value() : Tensor());
   return b.defined() ? at::linear(x, weight(w, dtype), weight(b, dtype)) : at::linear(x, weight(w, dtype));
+}
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const Param& w, const Param& b) {
+  auto y = of_matrix(x, w, b);
+  if (!w.low_rank()) return y;
+  const auto dtype = x.scalar_type();
+  for (const auto& part : w.low_rank()->parts) {
+    const auto thin = at::linear(plain::dropout(x, part.drop), weight(part.a, dtype));
+    const int64_t after = w.value().size(0) - part.first - part.rows();
+    const auto product = at::linear(thin, weight(part.b, dtype)) * part.scale;
+    y = y + at::constant_pad_nd(product, {part.first, after});
+  }
+  return y;
 }
 
 Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, Activation act, const Dropout& drop) {

@@ -3,6 +3,8 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
+
 namespace cloze {
 
 namespace {
@@ -45,9 +47,14 @@ struct Recompute : torch::autograd::Function<Recompute> {
   }
 };
 
+bool trains(const Layer& layer) {
+  return std::ranges::any_of(collect_params(layer),
+                             [](const auto& named) { return named.param.leaf().requires_grad(); });
+}
+
 }  // namespace
 
-std::vector<Tensor> recompute(Run f, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> recompute(Run f, const std::vector<Tensor>& inputs, const Layer& layer) {
   // Autograd takes no undefined tensors: the defined ones are passed alone and put back at their indices inside.
   std::vector<Tensor> defined;
   std::vector<size_t> indices;
@@ -57,6 +64,9 @@ std::vector<Tensor> recompute(Run f, const std::vector<Tensor>& inputs) {
       indices.push_back(i);
     }
   }
+  // Autograd records what has an input with a gradient, and knows nothing of the parameters inside.
+  if (!std::ranges::any_of(defined, &Tensor::requires_grad) && trains(layer))
+    defined.push_back(at::zeros({}).set_requires_grad(true));
   const Run spread = [f = std::move(f), indices, count = inputs.size()](const std::vector<Tensor>& compact) {
     std::vector<Tensor> all(count);
     for (size_t i = 0; i < indices.size(); ++i) all[indices[i]] = compact[i];

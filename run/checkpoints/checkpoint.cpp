@@ -237,7 +237,11 @@ void load_weights(const std::string& file, const std::vector<NamedParam>& params
   check_weights(file, params);
   at::NoGradGuard no_grad;
   const auto stored = SafeTensors::open(file);
-  for (const auto& [name, param] : params) param.value().copy_(stored.get(name));
+  for (const auto& [name, param] : params) {
+    const auto tensor = stored.get(name);
+    param.value().copy_(tensor);
+    forget(tensor);  // pages of the file, which nobody reads again
+  }
 }
 
 namespace {

@@ -118,6 +118,19 @@ void check_probe(const RunConfig& c, Constraints& constraints) {
       "trained; set init.probe=true, or leave layer out");
 }
 
+/// What is trained beside weights that stay.
+void check_adaptation(const RunConfig& c, Constraints& constraints) {
+  if (c.adaptation.kind.is_full()) return;
+  const auto kind = concat("adaptation.kind ", kind_in(c.adaptation.kind));
+  constraints.forbid(c.init.from.empty(), kind, " trains beside the weights of another run; name it with init.from");
+  constraints.forbid(c.init.probe || c.freeze.layers >= 0, kind,
+                     " says what is trained, and so do init.probe and freeze.layers; leave one of them out");
+  const auto* lora = std::get_if<LoraAdaptation>(&c.adaptation.kind);
+  constraints.forbid(lora && lora->targets.empty(),
+                     "adaptation.targets is empty, so that nothing of the network is trained; "
+                     "name layers, or train heads alone with init.probe");
+}
+
 /// A run is fine-tuned on one task, with one head of it, and its rows are those of the task whatever its phases.
 void check_task(const RunConfig& c, Constraints& constraints) {
   const auto& task = c.task;
@@ -204,6 +217,12 @@ void check_depths(const RunConfig& c, Constraints& constraints) {
                      "freeze.layers keeps the weights of another run; name it with init.from");
   constraints.forbid(frozen >= 0 && c.init.probe,
                      "freeze.layers is given, and init.probe keeps all layers as they are; leave one of them out");
+  constraints.forbid(shares && c.freeze.gradual, "freeze.gradual trains layer by layer, and layers of ",
+                     kind_of(c.model), " share weights, which have no depth of their own; leave it out");
+  constraints.forbid(
+      c.freeze.gradual && (frozen >= 0 || c.init.probe || !c.adaptation.kind.is_full()),
+      "freeze.gradual trains all layers in the end, and freeze.layers, init.probe and adaptation keep some; leave "
+      "one of them out");
   const auto layers = layers_of(c.model);
   constraints.forbid(frozen > layers, "freeze.layers is ", frozen, ", and the network has ",
                      counted(static_cast<uint64_t>(layers), "layer"), "; lower it");
@@ -253,6 +272,7 @@ namespace {
 double stable_part(const LinearSchedule&) { return 0; }
 double stable_part(const CosineSchedule&) { return 0; }
 double stable_part(const OneCycleSchedule&) { return 0; }
+double stable_part(const SlantedTriangleSchedule&) { return 0; }
 double stable_part(const ConstantSchedule&) { return 1; }
 double stable_part(const InverseSqrtSchedule&) { return 1; }
 double stable_part(const TransformerSchedule&) { return 1; }
@@ -283,6 +303,7 @@ void validate(const RunConfig& c) {
   check_optimizer(c.optimizer, constraints);
   check_depths(c, constraints);
   check_probe(c, constraints);
+  check_adaptation(c, constraints);
   check_task(c, constraints);
   check_phases(c, constraints);
   check_device(c.train.device, constraints);

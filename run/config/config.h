@@ -2,6 +2,7 @@
 // The config of a whole run, with a field for each YAML key.
 #include "data/config.h"
 #include "models/families/model_config.h"
+#include "models/adaptation/config.h"
 #include "objectives/config.h"
 #include "optimizers/config.h"
 #include "run/config/schedule_config.h"
@@ -68,6 +69,7 @@ void describe(V& v, InitConfig& c) {
 /// What keeps the weights of another run while the rest is trained.
 struct FreezeConfig {
   int64_t layers = -1;
+  bool gradual = false;
 };
 
 template <class V>
@@ -76,6 +78,9 @@ void describe(V& v, FreezeConfig& c) {
     "number of layers that keep the weights of init.from, counted from the embeddings, which keep them too; layers of "
     "a decoder come after those of its encoder; 0 = the embeddings alone, -1 = everything is trained",
     at_least(-1));
+  v("gradual", c.gradual,
+    "in the first epoch the last layer is trained beside the heads, in the second one the last two, and so on; the "
+    "embeddings follow the first layer (Howard and Ruder 2018, section 3.3)");
 }
 
 /// The task that a run is fine-tuned on; its rows are those of data.tokens.
@@ -140,6 +145,7 @@ struct RunConfig {
   ModelConfig model{};
   InitConfig init{};
   FreezeConfig freeze{};
+  AdaptationSection adaptation{};
   TaskSection task{};
   Objectives objectives = default_objectives();
   DataConfig data{};
@@ -167,6 +173,7 @@ void describe(V& v, RunConfig& c) {
   v("model", c.model, "the network");
   v("init", c.init, "initial weights from another run");
   v("freeze", c.freeze, "what keeps the weights of init.from");
+  v("adaptation", c.adaptation, "how much of them is trained");
   v("task", c.task, "the task of a fine-tuned run");
   v("objectives", c.objectives, "losses, summed in every step");
   v("data", c.data, "prepared tokens and how they are packed into sequences");

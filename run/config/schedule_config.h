@@ -131,9 +131,21 @@ struct TransformerSchedule {
 template <class V>
 void describe(V&, TransformerSchedule&) {}
 
+struct SlantedTriangleSchedule {
+  static constexpr const char* kind = "slanted_triangle";
+  static constexpr const char* words =
+      "a straight line from peak / ratio up to the peak over the warm-up, and one down to it again (ULMFiT; Howard and "
+      "Ruder 2018, with warmup: 0.1)";
+  double ratio = 32;
+};
+template <class V>
+void describe(V& v, SlantedTriangleSchedule& c) {
+  v("ratio", c.ratio, "the peak divided by the lowest rate", in_range(1, 1e9));
+}
+
 /// The form of the learning rate over a run.
 struct ScheduleShape : std::variant<LinearSchedule, CosineSchedule, ConstantSchedule, InverseSqrtSchedule, WsdSchedule,
-                                    WsdSSchedule, OneCycleSchedule, TransformerSchedule> {
+                                    WsdSSchedule, OneCycleSchedule, TransformerSchedule, SlantedTriangleSchedule> {
   using variant::variant;
 };
 inline void keep_shared(const ScheduleShape& from, ScheduleShape& to) {

@@ -124,6 +124,34 @@ TEST_CASE("every family has the losses of the CPU on a GPU in bf16, which adds i
   }
 }
 
+TEST_CASE("what is trained beside matrices that stay has the losses of the CPU on a GPU", "[device][adaptation]") {
+  TempDir dir;
+  auto base = gpu_base(dir);
+  base.train.precision = Precision::fp32;
+  const auto marked = prepare_marked(dir);
+  const auto families = every_family();
+  for (const std::string name : {"bert", "gpt2-rotary", "t5", "bart", "xlnet"}) {
+    INFO(name);
+    auto config = run_of(*std::ranges::find(families, name, &FamilyCase::name), base, marked);
+    const auto from = dir / name;
+    pretrain(config, {.run = from});
+    config.init.from = from;
+    config.optimizer.learning_rate = 1e-2;
+    for (const AdaptationConfig& kind :
+         {AdaptationConfig(LoraAdaptation{.dropout = 0.2, .targets = {"query", "value", "intermediate", "output"}}),
+          AdaptationConfig(BitfitAdaptation{})}) {
+      if (name == "t5" && std::holds_alternative<BitfitAdaptation>(kind)) continue;  // it has no biases
+      config.adaptation.kind = kind;
+      const auto run = from + "-" + kind_in(kind);
+      config.train.device = "cpu";
+      pretrain(config, {.run = run + "-cpu"});
+      config.train.device = "cuda";
+      pretrain(config, {.run = run + "-gpu"});
+      check_metrics(run + "-gpu", run + "-cpu", 1e-5, 1e-4);
+    }
+  }
+}
+
 TEST_CASE("what a step of twelve layers asks of a GPU is bounded", "[device]") {
   TempDir dir;
   auto base = gpu_base(dir);

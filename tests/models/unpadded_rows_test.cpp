@@ -1,24 +1,15 @@
 #include "core/contains.h"
 #include "models/families/backbone.h"
+#include "tests/models/padded_inputs.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
-#include "tests/support/families.h"
 #include "tests/support/numbers.h"
 
 using namespace cloze;
+using padded::columns;
+using padded::rows;
 
 namespace {
-
-constexpr int64_t rows = 4, columns = 13;
-
-Inputs padded_inputs(const ModelConfig& model) {
-  const auto ids = 5 + at::arange(rows * columns, at::kLong).mul(7).remainder(18).view({rows, columns});
-  const auto lengths = at::tensor(std::vector<int64_t>{4, 13, 1, 9}).unsqueeze(1);
-  const auto mask = at::arange(columns).unsqueeze(0).lt(lengths);
-  Inputs in{.input_ids = ids.masked_fill(mask.logical_not(), 0), .attention_mask = mask};
-  if (backbone_of(model).is_encoder_decoder()) in.decoder_input_ids = ids.narrow(1, 0, 6);
-  return in;
-}
 
 /// The states that are read, and the gradients of all parameters of their sum by fixed weights.
 struct Pass {
@@ -63,7 +54,7 @@ TEST_CASE("what is read of padded rows, and its gradients, are the same where no
     auto network = make_backbone(model, {.pooler = false});
     initialize(collect_params(*network), 0.3, false, Rng(1));
     network->train();  // with dropout, whose masks are the same
-    auto in = padded_inputs(model);
+    auto in = padded::inputs(model);
     const bool two_stacks = in.decoder_input_ids.defined();
     for (const bool of_encoder : {false, true}) {
       if (of_encoder && !two_stacks) continue;
@@ -91,7 +82,7 @@ TEST_CASE("states of some positions of padded rows are the same where nothing is
     auto network = make_backbone(model, {.pooler = false});
     initialize(collect_params(*network), 0.3, false, Rng(1));
     network->train();
-    auto in = padded_inputs(model);
+    auto in = padded::inputs(model);
     in.read_positions = at::tensor(std::vector<int64_t>{0, 2, columns + 12, 2 * columns, 3 * columns + 8});
     const auto padded = pass_of(*network, in, /*of_encoder=*/false);
     in.padding_is_unread = true;

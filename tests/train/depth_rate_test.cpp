@@ -64,7 +64,7 @@ TEST_CASE("layers that are frozen are the embeddings, and so many from them on",
     std::string parts;
     for (const auto& [name, param] : collect_params(network)) {
       const auto part = name.substr(0, name.find('.', name.find('.', name.find('.') + 1) + 1));
-      if (param.frozen() && parts.find(part + " ") == std::string::npos) parts += part + " ";
+      if (param.is_base() && parts.find(part + " ") == std::string::npos) parts += part + " ";
     }
     return parts;
   };

@@ -30,20 +30,18 @@ TEST_CASE("a probe trains a new head for mlm on a discriminator, whose backbone 
   probe.optimizer.learning_rate = 1e-2;
   const auto report = pretrain(probe, {.run = dir / "probe"});
   CHECK(report.held_out_loss < metrics(dir / "probe").at(0).at("loss").get<double>() - 0.1);
-  const auto before = SafeTensors::open(dir / "rtd/step-00000300/weights.safetensors"),
-             after = SafeTensors::open(dir / "probe/step-00000200/weights.safetensors");
-  size_t held = 0, moved = 0;
-  for (const auto& name : after.names()) {
+  const auto names = SafeTensors::open(dir / "probe/step-00000200/weights.safetensors").names();
+  CHECK(names.size() > 2);
+  for (const auto& name : names) CHECK_THAT(name, Catch::StartsWith("mlm."));
+  const auto before = SafeTensors::open(dir / "rtd/step-00000300/weights.safetensors");
+  size_t held = 0;
+  for (const auto& [name, param] : collect_params(*open_run(dir / "probe").network)) {
     INFO(name);
-    const bool is_held = name.starts_with("backbone.");
-    is_held ? ++held : ++moved;
-    if (is_held)
-      CHECK(at::equal(after.get(name), before.get(name)));
-    else
-      CHECK(name.starts_with("mlm."));
+    if (!name.starts_with("backbone.")) continue;
+    ++held;
+    CHECK(at::equal(param.value(), before.get(name)));
   }
   CHECK(held > 10);
-  CHECK(moved > 2);
 }
 
 TEST_CASE("a probe of a backbone that was trained on the metric finds what it learned", "[train][probe][learning]") {
@@ -76,9 +74,8 @@ TEST_CASE("a probe of a network that was trained on the metric starts its head a
   const auto probe = of("probe"), drawn = of("fresh");
   for (const auto& name : probe.names()) {
     INFO(name);
-    const bool is_head = !name.starts_with("backbone.") || name.starts_with("backbone.pooler.");
-    if (is_head) CHECK(at::equal(probe.get(name), drawn.get(name)));
-    if (name == "backbone.embeddings.word") CHECK_FALSE(at::equal(probe.get(name), drawn.get(name)));
+    CHECK((!name.starts_with("backbone.") || name.starts_with("backbone.pooler.")));
+    CHECK(at::equal(probe.get(name), drawn.get(name)));
   }
 }
 

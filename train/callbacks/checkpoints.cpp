@@ -7,6 +7,7 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "core/stopwatch.h"
+#include "run/checkpoints/base.h"
 #include "run/checkpoints/milestones.h"
 #include "run/folder.h"
 #include "train/callbacks/babylm_rules.h"
@@ -26,10 +27,13 @@ void restore_progress(Training& training, const TrainState& state) {
 }
 
 /// The weights of the step, and their average where the run keeps one.
-void restore_weights(Stepper& stepper, const std::string& checkpoint) {
+void restore_weights(Training& training, const SavedStep& saved) {
+  auto& stepper = *training.stepper;
+  const auto& [checkpoint, state, is_branch] = saved;
+  load_base(training.options.run, state, training.config, *training.network, training.store.tokenizer());
   const auto iterate = checkpoint + "/iterate.safetensors", weights = checkpoint + "/weights.safetensors";
   const bool is_averaged = fs::exists(iterate);
-  load_weights(is_averaged ? iterate : weights, stepper.params());
+  load_weights(is_averaged ? iterate : weights, params_in(state, *training.network));
   stepper.restart_average();
   const auto averages = stepper.averages();
   if (is_averaged && !averages.empty()) load_weights(weights, averages);
@@ -84,7 +88,7 @@ void Checkpoints::restore_all(Training& training, const std::string& checkpoint,
   const SavedStep saved{.folder = checkpoint, .state = load_state(checkpoint, &moments), .is_branch = is_branch};
   const auto& state = saved.state;
   restore_progress(training, state);
-  restore_weights(*training.stepper, checkpoint);
+  restore_weights(training, saved);
   moments_reset_at_ = restore_moments(training, checkpoint, state, moments);
   restore_mems(*training.stepper, checkpoint, rows_differ);
   training.stepper->refresh();
@@ -118,7 +122,7 @@ TrainState Checkpoints::state_of(Training& training) const {
   for (const auto& callback : training.callbacks) callback->save(state);
   state.optimizer = rules_of(training.config.optimizer);
   state.metrics_bytes = training.metrics->sync();
-  state.time_breakdown = full_ledger(training);
+  state.time_breakdown = full_time_breakdown(training);
   return state;
 }
 

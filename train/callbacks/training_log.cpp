@@ -10,6 +10,7 @@
 #include "data/prepare/prepare_options.h"
 #include "data/store/read_mixture.h"
 #include "evaluation/evaluate.h"
+#include "optimizers/optimizer.h"
 #include "run/config/load_config.h"
 #include "train/callbacks/babylm_rules.h"
 #include "train/records.h"
@@ -76,6 +77,25 @@ void announce_other_vocabulary(const Training& training) {
                           tokenizer.kind(), "; cloze prepare --for ", model, " trains the former"));
 }
 
+/// What is trained of the network, where that is not all of it.
+void announce_trained(const Training& training) {
+  const auto all = collect_params(*training.network), own = own_params(all);
+  if (own.size() == all.size()) return;
+  const auto bytes_of = [&](const std::vector<NamedParam>& params) {
+    int64_t sum = 0;
+    for (const auto& named : params)
+      sum += 4 * named.param.value().numel() +
+             moment_bytes(update_options(training.config.optimizer, named).rule, named.param);
+    return bytes(static_cast<double>(sum));
+  };
+  const auto trained = training.stepper->trained_parameters();
+  const double percent = 100 * static_cast<double>(trained) / static_cast<double>(training.stepper->parameters());
+  log_info("model",
+           concat(thousands(static_cast<uint64_t>(trained)), " of them are trained (", significant(percent, 3),
+                  " %), with ", bytes_of(own), " of gradients and moments; those of all would take ", bytes_of(all),
+                  "; checkpoints hold what is trained, and name ", training.progress.base.checkpoint, " for the rest"));
+}
+
 void announce_model(const Training& training) {
   const auto& config = training.config;
   const auto& stepper = *training.stepper;
@@ -84,6 +104,7 @@ void announce_model(const Training& training) {
       rows > tokens ? concat(", of which the tokenizer uses ", thousands(static_cast<uint64_t>(tokens))) : "";
   log_info("model", concat(kind_of(config.model), ", ", thousands(static_cast<uint64_t>(stepper.parameters())),
                            " parameters, vocabulary ", thousands(static_cast<uint64_t>(rows)), used));
+  announce_trained(training);
   std::string names;
   for (const auto& objective : training.network->objectives) names += (names.empty() ? "" : " + ") + objective->name();
   const int threads = at::get_num_threads();
@@ -226,7 +247,7 @@ void TrainingLog::show_progress(const Training& training, double speed, bool pla
 void TrainingLog::record(Training& training, double speed) {
   const auto& progress = training.progress;
   losses_ = losses_of(line_);
-  const auto time = full_ledger(training);
+  const auto time = full_time_breakdown(training);
   auto row = row_of(training);
   row.update(losses_);
   row.update({{"loss", line_.loss()},

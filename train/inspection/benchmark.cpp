@@ -15,6 +15,7 @@
 #include "objectives/generative_rows.h"
 #include "train/loader.h"
 #include "optimizers/optimizer.h"
+#include "run/checkpoints/base.h"
 #include "run/device.h"
 #include "run/memory.h"
 #include "run/training_rows.h"
@@ -172,10 +173,9 @@ Text open_text(RunConfig& config) {
 std::shared_ptr<Network> initial_network(const RunConfig& config) {
   const auto& model = backbone_of(config.model);
   auto network = std::make_shared<Network>(config.model, config.objectives);
+  keep_base(config, *network);
   initialize(collect_params(*network), model.initializer_range, is_truncated(model.initializer),
              rng_of(config.train, RandomStream::init));
-  if (config.init.probe) network->freeze_backbone();
-  if (config.freeze.layers >= 0) freeze_layers(collect_params(*network), config.freeze.layers);
   return network;
 }
 
@@ -420,7 +420,7 @@ nlohmann::json to_json(const BenchmarkResult& r) {
                        {"other", r.other}}},
                      {"first_loss", r.first_loss},
                      {"last_loss", r.last_loss}};
-  if (!r.suite_metrics.empty()) all["suite_figures"] = r.suite_metrics;
+  if (!r.suite_metrics.empty()) all["suite_metrics"] = r.suite_metrics;
   for (const auto& [name, cost] : r.suite_costs)
     all["suite_costs"][name] = {{"flops", cost.flops}, {"seconds", cost.seconds}};
   return all;
