@@ -15,7 +15,7 @@ ARCH="base-devel cmake ninja pkgconf python sentencepiece yaml-cpp cli11 spdlog 
 TORCH_VERSION=2.13.0
 CLANG_FORMAT_VERSION=23.1.5
 ARROW_VERSION=26.0.1
-PEERS="transformers==5.23.0 tokenizers==0.23.3 safetensors==0.8.0 sentencepiece==0.2.3 protobuf==7.36.2 nvidia-cuda-nvrtc==13.0.88"
+PEERS="transformers==5.23.0 tokenizers==0.23.3 safetensors==0.8.0 sentencepiece==0.2.3 protobuf==7.36.2 nvidia-cuda-nvrtc==13.0.88 peft==0.21.2"
 SANITIZE=${SANITIZE:-}
 BUILD=build${SANITIZE:+-${SANITIZE/,/-}}   # commas separate options of the linker
 

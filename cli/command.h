@@ -74,7 +74,7 @@ struct ViewCommand {
   bool json = false;
 };
 struct ImportCommand {
-  std::string folder, out, generator;
+  std::string folder, out, generator, base;
 };
 struct ExportCommand {
   CheckpointChoice checkpoint = CheckpointChoice::best;

@@ -12,23 +12,26 @@ namespace {
 
 /// Empty for a format that can be written, else what to do.
 std::string known_target(const std::string& name) {
-  const std::vector<std::string> targets{"torchscript", "huggingface"};
+  const std::vector<std::string> targets{"torchscript", "huggingface", "peft"};
   if (contains(targets, name)) return "";
   std::string lower = name;
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
   if (lower == "onnx") return "onnx is not written; export to huggingface, which Optimum converts, or to torchscript";
   const auto near = lower == "hf" ? "; did you mean 'huggingface'?" : did_you_mean(lower, targets);
-  return "'" + name + "' is not a target format" + (near.empty() ? "; choose torchscript or huggingface" : near);
+  return "'" + name + "' is not a target format" + (near.empty() ? "; choose torchscript, huggingface or peft" : near);
 }
 
 }  // namespace
 
 void add_export(CLI::App& app, Globals& globals) {
-  auto* verb = app.add_subcommand("export", "convert a run to a TorchScript file or a Hugging Face folder");
+  auto* verb =
+      app.add_subcommand("export", "convert a run to a TorchScript file, a Hugging Face folder or an adapter of peft");
   auto command = std::make_shared<ExportCommand>();
   verb->add_option("run", command->run, run_help)->required();
-  verb->add_option("--to", command->to, "target format")->required()->check(known_target, "{torchscript,huggingface}");
-  verb->add_option("--out", command->out, "TorchScript file or Hugging Face folder to write")->required();
+  verb->add_option("--to", command->to, "target format")
+      ->required()
+      ->check(known_target, "{torchscript,huggingface,peft}");
+  verb->add_option("--out", command->out, "TorchScript file or folder to write")->required();
   add_checkpoint_option(*verb, command->checkpoint);
   verb->add_option("--dtype", command->dtype, "torchscript: data type of the weights")
       ->check(CLI::IsMember({"float32", "bfloat16"}))
@@ -53,6 +56,9 @@ void add_export(CLI::App& app, Globals& globals) {
         command->dtype == "float32" || command->to == "torchscript", "--dtype ", command->dtype,
         ": a folder of Hugging Face has float32 weights, which from_pretrained turns into others; leave "
         "it out");
+    require<ConfigError>(
+        command->part.empty() || command->to != "peft",
+        "--part is of a whole network, and --to peft writes what was trained beside one; leave it out");
     check_run_path(command->run);
     if (command->to == "torchscript") check_overwritten("--out", command->out);
     command->program = globals.program;

@@ -23,6 +23,7 @@
 #include "inference/generation/generate.h"
 #include "train/inspection/inspect.h"
 #include "interchange/interchange.h"
+#include "interchange/peft.h"
 #include "run/config/load_config.h"
 #include "run/moved.h"
 #include "run/process.h"
@@ -294,7 +295,8 @@ int run(const ViewCommand& c) {
 }
 
 int run(const ImportCommand& c) {
-  const auto r = import_huggingface(c.folder, c.out, c.generator);
+  const auto r =
+      c.base.empty() ? import_huggingface(c.folder, c.out, c.generator) : import_peft(c.folder, c.base, c.out);
   log_result("import", concat(r.architecture, ": ", r.tensors, " tensors, ",
                               thousands(static_cast<uint64_t>(r.parameters)), " parameters -> ", c.out));
   for (const auto& name : r.ignored) log_info("import", "not used: " + name);
@@ -311,17 +313,25 @@ int run_revisions(const ExportCommand& c, const std::string& main_checkpoint) {
   return 0;
 }
 
+int say_exported(const ExportCommand& c, const char* files) {
+  if (c.json)
+    print_data(json_text(json{{"out", c.out}, {"to", c.to}}) + "\n");
+  else
+    log_result("export", concat(c.run, " -> ", c.out, " (", files, ")"));
+  return 0;
+}
+
 int export_of(const ExportCommand& c, const std::string& checkpoint) {
   if (c.revisions) return run_revisions(c, checkpoint);
   if (c.to == "huggingface") {
     export_huggingface(checkpoint, c.out, c.part, c.force);
-    if (c.json)
-      print_data(json_text(json{{"out", c.out}, {"to", c.to}}) + "\n");
-    else
-      log_result("export", c.run + " -> " + c.out +
-                               " (config.json, model.safetensors, the tokenizer if the run has one, and README.md, a "
-                               "model card to complete)");
-    return 0;
+    return say_exported(c,
+                        "config.json, model.safetensors, the tokenizer if the run has one, and README.md, a model card "
+                        "to complete");
+  }
+  if (c.to == "peft") {
+    export_peft(checkpoint, c.out, c.force);
+    return say_exported(c, "adapter_config.json, adapter_model.safetensors");
   }
   const auto r = export_torchscript(checkpoint, c.out, c.dtype, c.program, c.part, c.force);
   if (c.json) {
