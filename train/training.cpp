@@ -105,7 +105,7 @@ bool is_within_budget(const Training& training) {
 
 double budget_share(const Training& training) { return used_share(training.config.train.budget, usage(training)); }
 
-TimeBreakdown full_ledger(const Training& training) {
+TimeBreakdown full_time_breakdown(const Training& training) {
   TimeBreakdown all = training.time_breakdown;
   const auto& steps = training.stepper->time_breakdown;
   all.forward = steps.forward;

@@ -114,7 +114,7 @@ bool is_within_budget(const Training& training);
 double budget_share(const Training& training);
 
 /// The times of this process and of those before it.
-TimeBreakdown full_ledger(const Training& training);
+TimeBreakdown full_time_breakdown(const Training& training);
 
 /// Reports, once a process, that the run has diverged: as an event, and as a warning. Throws Diverged where
 /// train.on_divergence is stop.
