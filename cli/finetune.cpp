@@ -181,8 +181,9 @@ void log_task(const Task& task, const PreparedTask& prepared) {
 
 void log_deviations(const RunConfig& before, const RunConfig& now) {
   for (const auto& changed : changed_keys(before, now))
-    log_info("task", concat("differs from the recipe: ", changed.key, " is ", changed.is, ", ", now.task.like, " has ",
-                            changed.was));
+    if (changed.is_in_both())
+      log_info("task", concat("differs from the recipe: ", changed.key, " is ", changed.is, ", ", now.task.like,
+                              " has ", changed.was));
 }
 
 /// What a command asks for, open.

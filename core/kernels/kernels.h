@@ -56,7 +56,7 @@ struct NormBackward {
   Dropout drop;
   T* dresidual;                   ///< gradient of z
   T* dy;                          ///< gradient of y, or null without dropout (it equals dresidual)
-  float *dgamma, *dbeta, *dbias;  ///< [width], added to; each may be null
+  float *dgamma, *dbeta, *dbias;  ///< [width], added to; dbeta and dbias may be null
 };
 
 /// norm(word[id] + type[t] + position[p]), then dropout. Tables fp32; `positions` null: 0, 1, 2, ... in every sequence
@@ -83,7 +83,7 @@ struct EmbedBackward {
   Dropout drop;
   const T* dout;
   float* dsum;            ///< [rows, width]: gradient of the summed rows
-  float *dgamma, *dbeta;  ///< [width], added to; each may be null
+  float *dgamma, *dbeta;  ///< [width], added to; dbeta may be null, both are without a norm
 };
 
 /// Rotary position embeddings: in the first `rotated` columns of y = x + bias, heads of width C, elements i and

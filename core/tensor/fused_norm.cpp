@@ -17,6 +17,13 @@ Tensor masked(const Tensor& rows, const kernels::Dropout& drop) {
 
 namespace {
 
+/// Where the kernels add the gradient of a scale, as they always do: of one that is not trained, to `unread`.
+float* scale_gradient(const Param& gamma, int64_t width, std::vector<float>& unread) {
+  if (!gamma.defined() || gamma.is_trained()) return grad_data(gamma);
+  unread.resize(static_cast<size_t>(width));
+  return unread.data();
+}
+
 /// norm(residual + dropout(x W' + b)), or norm(x) without a linear layer.
 struct NormFunction : Function<NormFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& residual, const Tensor&,
@@ -76,9 +83,11 @@ struct NormFunction : Function<NormFunction> {
     auto dy = has_linear && drop.threshold > 0 ? at::empty_like(z) : Tensor();
     const int64_t width = z.size(1);
     const auto b = has_linear ? kept(context, "b") : Param();
+    std::vector<float> unread;
+    float* dgamma = scale_gradient(gamma, width, unread);
     by_type(z, [&](auto element) {
       using T = decltype(element);
-      rows_with_sums(z.size(0), {{grad_data(gamma), width}, {grad_data(beta), width}, {grad_data(b), width}},
+      rows_with_sums(z.size(0), {{dgamma, width}, {grad_data(beta), width}, {grad_data(b), width}},
                      [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
                        const int64_t at = begin * width;
                        kernels::typed<T>().norm_backward({.rows = end - begin,
@@ -207,9 +216,11 @@ struct EmbedFunction : Function<EmbedFunction> {
     const int64_t rows = dout.size(0), width = dout.size(1), length = ids.size(1);
     auto dsum = at::empty({rows, width}, at::kFloat);
     const auto drop = kept_dropout(context);
+    std::vector<float> unread;
+    float* dgamma = scale_gradient(t.norm.gamma, width, unread);
     by_type(dout, [&](auto element) {
       using T = decltype(element);
-      rows_with_sums(rows, {{grad_data(t.norm.gamma), width}, {grad_data(t.norm.beta), width}},
+      rows_with_sums(rows, {{dgamma, width}, {grad_data(t.norm.beta), width}},
                      [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
                        kernels::typed<T>().embed_backward({.rows = end - begin,
                                                            .first_row = begin,

@@ -134,7 +134,7 @@ std::vector<std::string> other_options(const Objectives& before, const Objective
   std::vector<std::string> list;
   for (const auto& changed : changed_keys(was, is)) {
     if (changed.key.ends_with(".kind")) return {};
-    if (changed.was != "absent" && changed.is != "absent") list.push_back(to_text(changed));
+    if (changed.is_in_both()) list.push_back(to_text(changed));
   }
   return list;
 }

@@ -12,6 +12,8 @@ namespace cloze {
 /// A key with its values in two configs; `absent` in one that has no such key.
 struct ChangedKey {
   std::string key, was, is;
+  /// False where only one of the kinds that another key chooses has it.
+  bool is_in_both() const { return was != "absent" && is != "absent"; }
   bool operator==(const ChangedKey&) const = default;
 };
 

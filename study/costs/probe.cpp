@@ -41,8 +41,9 @@ RunConfig probed(const RunConfig& config, int64_t threads) {
   if (!config.task.name.empty())
     evaluation = {.suites = config.evaluation.suites, .suite_items = config.evaluation.suite_items};
   short_run.init = {};
-  // A name alone lets parts of the network be frozen.
-  if (config.init.probe || config.freeze.layers >= 0) short_run.init = {.from = "drawn", .probe = config.init.probe};
+  // A name alone lets parts of the network stay as they are.
+  const bool keeps_some = config.init.probe || config.freeze.layers >= 0 || !config.adaptation.kind.is_full();
+  if (keeps_some) short_run.init = {.from = "drawn", .probe = config.init.probe};
   short_run.schedule = {};
   short_run.optimizer = {};
   config_detail::emplace_kind(short_run.optimizer.rule, kind_in(config.optimizer.rule));

@@ -303,6 +303,16 @@ TEST_CASE("predict says how sure it is: at the temperature, by passes with dropo
   check_refused(predict + " --ensemble " + world().run, 2, "is not fine-tuned on a task");
 }
 
+TEST_CASE("finetune trains thin matrices beside a base, says how few, and names no key that came with the choice",
+          "[cli][tasks]") {
+  auto& w = task_world();
+  const auto made = cloze(w.tune(w.dir / "lora") + " --set adaptation.kind=lora --set train.budget.epochs=1");
+  INFO(made.text);
+  REQUIRE(made.code == 0);
+  CHECK_THAT(made.text, Catch::Contains("differs from the recipe: adaptation.kind is lora, turc-2019 has full") &&
+                            !Catch::Contains("adaptation.rank is") && Catch::Contains(" of them are trained ("));
+}
+
 TEST_CASE("an imported classifier predicts with the task that its head came with", "[cli][tasks]") {
   auto& w = task_world();
   const auto folder = w.dir / "animals-hf", imported = w.dir / "imported", items = w.dir / "test.tsv";

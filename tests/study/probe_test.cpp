@@ -102,8 +102,9 @@ TEST_CASE("a probe of a run of which parts stay as they are is one of such a run
   CHECK(probed("init.probe=true", "a").init.probe);
   CHECK(probed("init.probe=true", "b").init.probe);
   CHECK(probed("freeze.layers=0", "a").freeze.layers == 0);
+  CHECK_FALSE(probed("adaptation.kind=bitfit", "a").adaptation.kind.is_full());
   CHECK(probed("train.batch_size=3", "a").init.from.empty());
-  CHECK(study.calls() == 3);
+  CHECK(study.calls() == 4);
 }
 
 TEST_CASE("a budget of whole steps has no step more for the rounding of a quotient", "[study][probe]") {
