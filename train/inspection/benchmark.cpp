@@ -420,7 +420,7 @@ nlohmann::json to_json(const BenchmarkResult& r) {
                        {"other", r.other}}},
                      {"first_loss", r.first_loss},
                      {"last_loss", r.last_loss}};
-  if (!r.suite_metrics.empty()) all["suite_metrics"] = r.suite_metrics;
+  if (!r.suite_metrics.empty()) all["suite_figures"] = r.suite_metrics;
   for (const auto& [name, cost] : r.suite_costs)
     all["suite_costs"][name] = {{"flops", cost.flops}, {"seconds", cost.seconds}};
   return all;
