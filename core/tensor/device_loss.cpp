@@ -34,7 +34,7 @@ struct DeviceCrossEntropy : Function<DeviceCrossEntropy> {
     run(logits, "cross_entropy_backward", chunks * tiles_of(width), rows, width, chunks, data(logits), data(bias),
         data(labels), data(weights), data(lse), static_cast<float>(context->saved_data["smoothing"].toDouble()),
         static_cast<float>(context->saved_data["z"].toDouble()), data(scale), data(partial));
-    if (bias.defined()) add_sums(partial, bias);
+    if (bias.defined() && bias.is_trained()) add_sums(partial, bias);
     return {multiplied_backward(table, logits, hidden), Tensor(), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
