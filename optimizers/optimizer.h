@@ -52,7 +52,7 @@ class Optimizer {
 /// Makes those of depth 0 to `layers` base, as freeze.layers says: the embeddings, and so many layers.
 void freeze_layers(const std::vector<NamedParam>& params, int64_t layers);
 
-/// Freezes all but the heads and the uppermost `layers` layers for now; with more than there are, nothing.
+/// Freezes all but the heads and the uppermost `layers` layers, which it thaws; with more than there are, nothing.
 void thaw_layers(const std::vector<NamedParam>& params, int64_t layers);
 
 /// The factor on the learning rate of a parameter by its depth in a network of so many layers; the head's and the

@@ -75,7 +75,7 @@ class Param {
   /// A row that is initialised to zero and gets no gradient from a lookup (torch's padding_idx); -1 = none.
   int64_t padding_row() const { return state_->padding_row; }
   void set_padding_row(int64_t row) { state_->padding_row = row; }
-  /// Not trained for now: it has no gradient, and the optimizer skips it, whatever its moments.
+  /// Not trained in this step: it has no gradient, and the optimizer skips it, whatever its moments.
   bool frozen() const { return state_->frozen; }
   void set_frozen(bool on);
   /// Never trained: no gradient reaches it.
@@ -84,7 +84,7 @@ class Param {
            state_->init == Init::fixed_features || state_->init == Init::fixed_zero;
   }
   bool is_trained() const { return !frozen() && !fixed(); }
-  /// What a run keeps of the network that it begins with: it has no gradient, no moments and no place in checkpoints.
+  /// What a run keeps of the network that it begins with: it has no gradient, no moments, and is in no checkpoint.
   bool is_base() const { return state_->is_base; }
   void set_base(bool on = true);
   /// What is trained of a matrix that is base (core/tensor/low_rank.h); null: nothing.

@@ -17,7 +17,7 @@ struct PredictRequest {
   int64_t samples = 0;                  ///< passes with dropout; 0: one without
   uint64_t seed = 1;                    ///< of these
   std::vector<std::string> ensemble{};  ///< further runs of the task, whose predictions are averaged
-  bool calibrated = false;              ///< probabilities are those at the temperature of each run
+  bool calibrated = false;              ///< probabilities are those at the temperature of the run, or of the mean
   double coverage = 0;                  ///< of sets of labels; 0: none are made
 };
 

@@ -61,14 +61,14 @@ void PredictionPasses::learn_from_valid(bool is_mean) {
                        ": looks at the valid part of a task, and ", request_.run,
                        " was trained elsewhere; leave it out");
   const auto valid = read_prepared_split(folder(), "valid").items;
-  const auto predicted = [&] {
-    std::vector<TaskPrediction> predictions;
-    for (auto& one : predict(valid)) predictions.push_back(std::move(one.item.prediction));
-    return predictions;
-  };
+  std::vector<TaskPrediction> predictions;
+  for (auto& one : predict(valid)) predictions.push_back(std::move(one.item.prediction));
   // A mean is less sure than what it is the mean of: its own temperature is fitted (Rahaman and Thiery 2021).
-  if (request_.calibrated && is_mean) temperature_ = fitted_temperature(valid, predicted());
-  if (request_.coverage > 0) sets_.emplace(request_.coverage, valid, predicted());
+  if (request_.calibrated && is_mean) {
+    temperature_ = fitted_temperature(valid, predictions);
+    for (auto& one : predictions) one.probabilities = at_temperature(one.probabilities, temperature_);
+  }
+  if (request_.coverage > 0) sets_.emplace(request_.coverage, valid, predictions);
 }
 
 void PredictionPasses::add_member(const std::string& path, const std::string& task) {
@@ -111,7 +111,7 @@ std::vector<MeanPrediction> PredictionPasses::predict(const std::vector<TaskItem
     if (of_item.size() == 1 && !request_.calibrated && request_.coverage == 0)
       all.push_back({.item = std::move(of_item[0])});
     else
-      all.push_back(mean_prediction(kind, items[i], of_item, temperature_));
+      all.push_back(mean_prediction(kind, of_item, temperature_));
   }
   return all;
 }

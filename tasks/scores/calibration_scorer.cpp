@@ -11,8 +11,6 @@ namespace cloze {
 
 namespace {
 
-constexpr size_t bins = 15;  // Guo et al. 2017, section 5
-
 /// What one item says of the probabilities that were predicted for it.
 struct Confidence {
   double confidence = 0;  ///< of the label that is predicted
@@ -50,7 +48,7 @@ struct Bin {
   }
 };
 
-double gap_of(const std::array<Bin, bins>& all, double total) {
+double gap_of(const std::array<Bin, confidence_bins>& all, double total) {
   double sum = 0;
   for (const auto& bin : all) sum += std::abs(bin.right - bin.confidence);
   return sum / total;
@@ -68,22 +66,20 @@ struct Confidences {
 
   /// Bins of equal width, each open below.
   double equal_width(std::span<const int64_t> weights, double total) const {
-    std::array<Bin, bins> all;
+    std::array<Bin, confidence_bins> all;
     for (size_t i = 0; i < items.size(); ++i) {
-      const auto place = std::ceil(items[i].confidence * static_cast<double>(bins)) - 1;
-      all[static_cast<size_t>(std::clamp(place, 0.0, static_cast<double>(bins - 1)))].add(
-          items[i], static_cast<double>(weights[i]));
+      all[bin_of_confidence(items[i].confidence)].add(items[i], static_cast<double>(weights[i]));
     }
     return gap_of(all, total);
   }
 
   /// Bins of equally many items, in the order of their confidence: item k of n is in bin 15 k / n.
   double equal_mass(std::span<const int64_t> weights, double total) const {
-    std::array<Bin, bins> all;
+    std::array<Bin, confidence_bins> all;
     double before = 0;
     for (const auto i : order.items) {
       for (int64_t copy = 0; copy < weights[i]; ++copy)
-        all[static_cast<size_t>(before++ * static_cast<double>(bins) / total)].add(items[i], 1);
+        all[static_cast<size_t>(before++ * static_cast<double>(confidence_bins) / total)].add(items[i], 1);
     }
     return gap_of(all, total);
   }
@@ -107,6 +103,11 @@ struct Confidences {
 };
 
 }  // namespace
+
+size_t bin_of_confidence(double confidence) {
+  const auto bins = static_cast<double>(confidence_bins);
+  return static_cast<size_t>(std::clamp(std::ceil(confidence * bins) - 1, 0.0, bins - 1));
+}
 
 TaskScorer calibration_scorer(const ScoredItems& scored) {
   std::vector<Confidence> items;

@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "core/report/chart.h"
 #include "core/text.h"
+#include "tasks/scores/score_order.h"
 #include "tasks/scores/temperature.h"
 
 namespace cloze {
 
 namespace {
-
-constexpr size_t bars = 15;
 
 /// A dot for each bin that has items: its mean confidence, its accuracy.
 ChartSeries reliability_of(const std::string& title, size_t colour, const std::vector<TaskItem>& items,
@@ -20,13 +18,12 @@ ChartSeries reliability_of(const std::string& title, size_t colour, const std::v
   struct Bar {
     double count = 0, confidence = 0, right = 0;
   };
-  std::array<Bar, bars> all;
+  std::array<Bar, confidence_bins> all;
   for (size_t i = 0; i < items.size(); ++i) {
     const auto& p = predictions[i].probabilities;
     const auto label = std::ranges::max_element(p) - p.begin();
     const double confidence = p[static_cast<size_t>(label)];
-    const auto place = std::ceil(confidence * static_cast<double>(bars)) - 1;
-    auto& bar = all[static_cast<size_t>(std::clamp(place, 0.0, static_cast<double>(bars - 1)))];
+    auto& bar = all[bin_of_confidence(confidence)];
     ++bar.count;
     bar.confidence += confidence;
     bar.right += items[i].gold.label == label;

@@ -27,6 +27,11 @@ struct ScoreOrder {
   double average_precision(std::span<const int64_t> weights) const;
 };
 
+/// The bins of confidence by which a classifier's calibration is told. Source: Guo et al. 2017, section 5.
+inline constexpr size_t confidence_bins = 15;
+/// Of equal width, each open below.
+size_t bin_of_confidence(double confidence);
+
 /// A scorer whose cells are the items, without metrics.
 TaskScorer scorer_by_item(const ScoredItems& scored);
 

@@ -62,14 +62,14 @@ std::string no_mean_of(AnyTaskKind kind) {
   return concat("a task of ", kind, " has no mean of several predictions");
 }
 
-MeanPrediction mean_prediction(AnyTaskKind kind, const TaskItem& item, std::span<const ItemPrediction> passes,
-                               double temperature) {
+MeanPrediction mean_prediction(AnyTaskKind kind, std::span<const ItemPrediction> passes, double temperature) {
   MeanPrediction made{.item = passes[0]};
+  made.item.loss = std::nan("");
+  made.item.count = 0;
   auto& prediction = made.item.prediction;
   if (kind->form == AnswerForm::value) {
     prediction.answer.value = mean_value(passes);
     if (passes.size() > 1) made.uncertainty.deviation = deviation_of(passes, prediction.answer.value);
-    made.item.loss = std::pow(prediction.answer.value - item.gold.value, 2);
     return made;
   }
   const auto mean = mean_probabilities(passes);
@@ -79,7 +79,6 @@ MeanPrediction mean_prediction(AnyTaskKind kind, const TaskItem& item, std::span
     return made;
   }
   prediction.answer.label = std::ranges::max_element(mean) - mean.begin();
-  if (made.item.count > 0) made.item.loss = -std::log(mean[static_cast<size_t>(item.gold.label)]);
   if (passes.size() > 1) made.uncertainty.mutual_information = mutual_information_of(passes, mean);
   if (temperature != 1) prediction.probabilities = at_temperature(mean, temperature);
   made.uncertainty.entropy = entropy_of(prediction.probabilities);

@@ -27,11 +27,10 @@ struct MeanPrediction {
 std::string no_mean_of(AnyTaskKind kind);
 
 /// The mean of predictions for one item: of probabilities, whose label is the likeliest one, or whose labels are those
-/// above a half; of values. Its loss is that of the mean. Probabilities of one label are those at the temperature.
+/// above a half; of values. It has no loss. Probabilities of one label are those at the temperature.
 /// Source: Gal and Ghahramani 2016 (arXiv 1506.02142), section 4; Lakshminarayanan et al. 2017 (arXiv 1612.01474),
 /// section 2.4; mutual information: Houlsby et al. 2011.
-MeanPrediction mean_prediction(AnyTaskKind kind, const TaskItem& item, std::span<const ItemPrediction> passes,
-                               double temperature = 1);
+MeanPrediction mean_prediction(AnyTaskKind kind, std::span<const ItemPrediction> passes, double temperature = 1);
 
 /// Sets of labels that hold what is right in a wanted share of cases, whatever the network.
 class ConformalSets {

@@ -303,6 +303,62 @@ TEST_CASE("predict says how sure it is: at the temperature, by passes with dropo
   check_refused(predict + " --ensemble " + world().run, 2, "is not fine-tuned on a task");
 }
 
+TEST_CASE("predict refuses what the predictions of a run do not have", "[cli][tasks]") {
+  auto& w = task_world();
+  const auto tuned = [&](const std::string& name, const std::string& task, const std::string& options) {
+    const auto run = w.dir / name;
+    const auto made = cloze("finetune " + world().run + " " + task + " --like google-bert --run " + run +
+                            " --set train.budget.epochs=1 " + options);
+    INFO(made.text);
+    REQUIRE(made.code == 0);
+    return run;
+  };
+  const auto refused = [&](const std::string& run, const std::string& items, const std::string& options,
+                           const std::string& sentence) {
+    check_refused("predict " + run + " " + (w.dir / items) + " " + options, 2, sentence);
+  };
+  w.dir.write("marks.jsonl", R"({"text": "The cat", "value": 0.5})"
+                             "\n"
+                             R"({"text": "on mat", "value": 4})"
+                             "\n");
+  const auto parts = [](const std::string& file) { return "{train: " + file + ", valid: " + file + ", test: " + file; };
+  const auto marks =
+      tuned("marks",
+            w.dir.write("marks.yaml", "task: marks\nkind: regression\nscale: [0, 5]\ndata: " + parts("marks.jsonl") +
+                                          ", text: text, label: value}\n"),
+            "");
+  refused(marks, "marks.jsonl", "--calibrated",
+          "--calibrated: a temperature is of the probabilities of one label, and the task is of regression");
+  refused(marks, "marks.jsonl", "--coverage 0.5",
+          "--coverage: sets are of labels, of which an item has one, and the task is of regression");
+  refused(w.run, "test.tsv", "--ensemble " + marks, "its task is of regression, and that of the run of classification");
+  w.dir.write("tags.jsonl", R"({"words": ["The", "cat"], "tags": ["O", "B-X"]})"
+                            "\n"
+                            R"({"words": ["on", "mat"], "tags": ["O", "B-X"]})"
+                            "\n");
+  const auto tags = tuned("tags",
+                          w.dir.write("tags.yaml", "task: tags\nkind: tagging\ndata: " + parts("tags.jsonl") +
+                                                       ", text: words, label: tags}\n"),
+                          "");
+  refused(tags, "tags.jsonl", "--samples 2", "--samples: a task of tagging has no mean of several predictions");
+  refused(tags, "tags.jsonl", "--ensemble " + tags, "--ensemble: a task of tagging has no mean of several predictions");
+  w.dir.write("moods.tsv", "text\tlabel\nThe cat sat\tgood\nnumber on mat\tbad\nThe cat slept\tgood\n");
+  const auto moods = tuned("moods",
+                           w.dir.write("moods.yaml", "task: moods\nkind: classification\ndata: " + parts("moods.tsv") +
+                                                         ", text: text, label: label}\n"),
+                           "");
+  refused(w.run, "test.tsv", "--ensemble " + moods,
+          "its labels are bad, good, and those of the run are cat, number; name runs of one task");
+  const auto probe = tuned("one-probe", w.task, "--set init.probe=true --set objectives.0.layer=1");
+  refused(probe, "test.tsv", "--samples 2", "a probe has no dropout; leave out --samples");
+  REQUIRE(cloze("export " + w.run + " --to huggingface --out " + (w.dir / "sure-hf")).code == 0);
+  REQUIRE(cloze("import " + (w.dir / "sure-hf") + " --out " + (w.dir / "sure")).code == 0);
+  refused(w.dir / "sure", "test.tsv", "--task " + w.task + " --calibrated",
+          "has no temperature, which a fine-tuning fits");
+  refused(w.dir / "sure", "test.tsv", "--task " + w.task + " --coverage 0.5",
+          "--coverage: looks at the valid part of a task, and ");
+}
+
 TEST_CASE("finetune trains thin matrices beside a base, says how few, and names no key that came with the choice",
           "[cli][tasks]") {
   auto& w = task_world();

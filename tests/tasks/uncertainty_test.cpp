@@ -84,26 +84,25 @@ TEST_CASE("a temperature that was put on is found again, and of right answers al
 }
 
 TEST_CASE("the mean of passes has their mean probabilities, its entropy, and what label and pass tell of each other") {
-  const TaskItem item{.gold = label_answer(1)};
   const std::vector passes{pass_of({.9, .1}), pass_of({.2, .8}), pass_of({.1, .9})};
-  const auto mean = mean_prediction("classification", item, passes);
+  const auto mean = mean_prediction("classification", passes);
   const auto entropy = [](double p) { return -p * std::log(p) - (1 - p) * std::log(1 - p); };
   CHECK(mean.item.prediction.probabilities[1] == Approx(0.6));
   CHECK(mean.item.prediction.answer.label == 1);
-  CHECK(mean.item.loss == Approx(-std::log(0.6)));
+  CHECK(mean.item.count == 0);
   CHECK(*mean.uncertainty.entropy == Approx(entropy(0.6)));
   CHECK(*mean.uncertainty.mutual_information ==
         Approx(entropy(0.6) - (entropy(0.9) + entropy(0.8) + entropy(0.9)) / 3));
   const std::vector same{passes[0], passes[0]};
-  CHECK(*mean_prediction("classification", item, same).uncertainty.mutual_information == Approx(0).margin(1e-12));
+  CHECK(*mean_prediction("classification", same).uncertainty.mutual_information == Approx(0).margin(1e-12));
 }
 
 TEST_CASE("the mean of sets has the labels above a half, that of values their deviation, and tags have no mean") {
   const std::vector sets{pass_of({.9, .2, .4}), pass_of({.8, .4, .7})};
-  CHECK((mean_prediction("multilabel", {}, sets).item.prediction.answer.labels == std::vector<int64_t>{0, 2}));
+  CHECK((mean_prediction("multilabel", sets).item.prediction.answer.labels == std::vector<int64_t>{0, 2}));
   std::vector<ItemPrediction> values(3);
   for (size_t i = 0; i < 3; ++i) values[i].prediction.answer = value_answer(static_cast<double>(i * i));
-  const auto mean = mean_prediction("regression", {.gold = value_answer(1)}, values);
+  const auto mean = mean_prediction("regression", values);
   CHECK(mean.item.prediction.answer.value == Approx(5.0 / 3));
   CHECK(*mean.uncertainty.deviation == Approx(std::sqrt(13.0 / 3)));
   CHECK(no_mean_of("classification").empty());
