@@ -69,6 +69,11 @@ bool has_fast_bf16(at::Device device) {
   return capability == 0 || capability >= 8;  // Ampere
 }
 
+std::string shown_processor() {
+  return concat(cpu_name(), ", kernels of ", best_isa(), "; bf16 computed ",
+                cpu_has_bf16() ? "by its units" : "in fp32");
+}
+
 void wait_for(at::Device device) {
   if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(number_of(device));
 }

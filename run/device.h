@@ -21,6 +21,9 @@ void move_to_own_device(LoadedRun& run);
 /// AMX units, or the GPU is of 2020 or later.
 bool has_fast_bf16(at::Device device);
 
+/// This processor with the kernels that it has: `AMD EPYC, kernels of avx512_bf16; bf16 computed by its units`.
+std::string shown_processor();
+
 /// Waits for what a GPU has been asked for.
 void wait_for(at::Device device);
 

@@ -473,9 +473,8 @@ void check_isa() {
   const char* isa = std::getenv("CLOZE_ISA");
   const auto used = best_isa();
   require<ConfigError>(isa == nullptr || isa == used, "CLOZE_ISA=", isa ? isa : "",
-                       ": is no instruction set of this processor; name one of portable, avx2, avx512, avx512_bf16 and "
-                       "amx, up to ",
-                       used, ", or unset it");
+                       ": is no instruction set of this processor; name one of ", base_isa,
+                       ", avx2, avx512, avx512_bf16 and amx, up to ", used, ", or unset it");
 }
 
 }  // namespace

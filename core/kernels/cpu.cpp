@@ -49,14 +49,14 @@ std::string isa_of_processor() {
     return !has_avx512_bf16() ? "avx512" : may_use_amx() ? "amx" : "avx512_bf16";
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "avx2";
 #endif
-  return "portable";
+  return base_isa;
 }
 
 }  // namespace
 
 std::string best_isa() {
   static const std::string isa = [] {
-    const std::string order[] = {"portable", "avx2", "avx512", "avx512_bf16", "amx"}, best = isa_of_processor();
+    const std::string order[] = {base_isa, "avx2", "avx512", "avx512_bf16", "amx"}, best = isa_of_processor();
     const char* wanted = std::getenv("CLOZE_ISA");
     const auto rank = [&](const std::string& name) { return std::find(std::begin(order), std::end(order), name); };
     return wanted && rank(wanted) <= rank(best) ? std::string(wanted) : best;
@@ -71,9 +71,14 @@ bool cpu_has_bf16() {
 
 std::string cpu_name() {
   std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);)
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  return "unknown";
+  std::string maker, model;
+  for (std::string line; std::getline(in, line);) {
+    const auto value = line.substr(std::min(line.size(), line.find(':') + 2));
+    if (line.starts_with("model name")) return value;
+    if (line.starts_with("CPU implementer")) maker = value;
+    if (line.starts_with("CPU part")) model = value;
+  }
+  return model.empty() ? "unknown" : "Arm, maker " + maker + ", part " + model;
 }
 
 }  // namespace cloze

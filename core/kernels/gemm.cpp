@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "core/kernels/cpu.h"
 #include "core/kernels/kernels.h"
 
 namespace cloze::kernels {
@@ -34,7 +35,7 @@ const GemmKernel<float>* fp32_gemm() {
 #if defined(__x86_64__)
   const std::string_view isa = table().isa;
   if (isa == "avx2") return &avx2::gemm_of_isa;
-  if (isa != "portable") return &avx512::gemm_of_isa;
+  if (isa != base_isa) return &avx512::gemm_of_isa;
 #endif
   return nullptr;
 }

@@ -34,7 +34,7 @@ struct GemmKernel {
 };
 /// Null if the instruction set of `table()` is neither AMX nor AVX512-BF16.
 const GemmKernel<uint16_t>* bf16_gemm();
-/// Null if that instruction set is `portable`.
+/// Null if that instruction set is `base_isa`.
 const GemmKernel<float>* fp32_gemm();
 
 }  // namespace cloze::kernels

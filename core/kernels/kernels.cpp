@@ -33,6 +33,16 @@ const Table& amx_table() {
 }
 #endif
 
+/// The portable kernels, which have the vectors that every processor of the build has.
+const Table& base_table() {
+  static const Table table = [] {
+    auto same = portable::kernel_table;
+    same.isa = base_isa;
+    return same;
+  }();
+  return table;
+}
+
 const Table* find(const std::string& isa) {
 #if defined(__x86_64__)
   const std::string best = best_isa();
@@ -40,9 +50,9 @@ const Table* find(const std::string& isa) {
   if (isa == "amx" && amx) return &amx_table();
   if (isa == "avx512_bf16" && avx512_bf16) return &avx512_bf16::kernel_table;
   if (isa == "avx512" && avx512) return &avx512::kernel_table;
-  if (isa == "avx2" && best != "portable") return &avx2::kernel_table;
+  if (isa == "avx2" && best != base_isa) return &avx2::kernel_table;
 #endif
-  return isa == "portable" ? &portable::kernel_table : nullptr;
+  return isa == base_isa ? &base_table() : nullptr;
 }
 
 const Table*& chosen() {

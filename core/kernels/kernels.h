@@ -246,7 +246,7 @@ struct Table {
 
 /// The kernels of this processor.
 const Table& table();
-/// Selects the kernels of `isa` (amx, avx512_bf16, avx512, avx2, portable); false if the processor lacks it.
+/// Selects the kernels of `isa` (amx, avx512_bf16, avx512, avx2, base_isa); false if the processor lacks it.
 bool set_isa(const std::string& isa);
 
 template <class T>

@@ -26,7 +26,7 @@ inline void not_tested(const std::string& what) {
 /// The instruction sets that kernels are built for and this processor has; the test fails without any.
 inline std::vector<std::string> tested_isas() {
   std::vector<std::string> tested;
-  for (const std::string isa : {"portable", "avx2", "avx512", "avx512_bf16", "amx"}) {
+  for (const std::string isa : {cloze::base_isa, "avx2", "avx512", "avx512_bf16", "amx"}) {
     if (cloze::kernels::set_isa(isa))
       tested.push_back(isa);
     else

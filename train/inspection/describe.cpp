@@ -11,6 +11,7 @@
 #include "objectives/constraints.h"
 #include "objectives/network.h"
 #include "run/config/evaluation_protocol.h"
+#include "run/device.h"
 #include "run/training_rows.h"
 #include "optimizers/optimizer.h"
 #include "train/training.h"
@@ -130,6 +131,7 @@ Description describe_run(const RunConfig& run_config) {
   d.flops_per_token = batch / tokens;
   d.flops_per_step = batch * static_cast<double>(config.train.accumulation);
   add_memory(config, rows, d);
+  if (config.train.device == "cpu") d.processor = shown_processor();
   return d;
 }
 
@@ -159,6 +161,7 @@ std::string to_text(const Description& d) {
                 bytes(d.gradient_bytes), ", optimizer ", bytes(d.optimizer_bytes), ", bf16 copies ",
                 bytes(d.shadow_bytes), ", activations about ", bytes(d.activation_bytes));
   if (d.carried_bytes > 0) out += ", recurrence memory " + bytes(d.carried_bytes);
+  if (!d.processor.empty()) out += "\nprocessor  " + d.processor;
   return out;
 }
 
@@ -176,7 +179,8 @@ nlohmann::json to_json(const Description& d) {
             {"optimizer", d.optimizer_bytes},
             {"bf16_copies", d.shadow_bytes},
             {"activations", d.activation_bytes},
-            {"carried", d.carried_bytes}}}};
+            {"carried", d.carried_bytes}}},
+          {"processor", d.processor}};
 }
 
 }  // namespace cloze

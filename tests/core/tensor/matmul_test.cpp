@@ -41,7 +41,7 @@ std::vector<std::string> with_gemm() {
 /// These, and one where LibTorch multiplies.
 std::vector<std::string> gemm_isas() {
   auto isas = with_gemm();
-  isas.push_back("portable");
+  isas.push_back(base_isa);
   return isas;
 }
 
