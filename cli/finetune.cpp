@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <cmath>
+#include <charconv>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/finetune_grid.h"
 #include "cli/paths.h"
 #include "cli/processes.h"
 #include "cli/verbs.h"
@@ -48,6 +49,9 @@ namespace fs = std::filesystem;
 struct FinetuneArguments {
   std::vector<std::string> sources{}, set{};
   std::string like{};
+  std::vector<std::string> grid{};
+  int64_t tries = 0;  ///< points of the grid; 0: all
+  int64_t few = 0;    ///< items of a label; 0: as the task file has it
   int64_t seeds = 0;  ///< 0: one run, whose seed is train.seed
   int64_t jobs = 0;
   std::string out{};
@@ -130,6 +134,15 @@ SplitOverrides split_overrides(const std::vector<std::string>& set) {
   return split;
 }
 
+/// The seed that these overrides give a run; that of no number, which is refused with the rest, is the usual one.
+uint64_t seed_of(const std::vector<std::string>& set) {
+  constexpr std::string_view key = "train.seed=";
+  auto seed = static_cast<uint64_t>(TrainConfig{}.seed);
+  for (const auto& one : set)
+    if (one.starts_with(key)) std::from_chars(one.data() + key.size(), one.data() + one.size(), seed);
+  return seed;
+}
+
 /// The task, with labels in the order of the run where it has a head for the same ones.
 Task open_for(const std::string& file, const PretrainedRun& run, const TaskOptions& options) {
   auto task = open_task(file, options);
@@ -196,7 +209,9 @@ struct OpenFinetuning {
 OpenFinetuning open_finetuning(const FinetuneArguments& a, const FinetuneSources& sources) {
   OpenFinetuning finetuning{.run = open_pretrained(sources.runs.front())};
   auto& [run, task, config] = finetuning;
-  task = open_for(sources.tasks.front(), run, {.overrides = split_overrides(a.set).of_task, .skip_bad = a.skip_bad});
+  const auto split = split_overrides(a.set);
+  task = open_for(sources.tasks.front(), run,
+                  {.overrides = split.of_task, .skip_bad = a.skip_bad, .seed = seed_of(split.of_run)});
   config = take_recipe(task, a.like, run.config.model);
   config.init.from = sources.runs.front();
   return finetuning;
@@ -225,84 +240,22 @@ PretrainCommand command_for(const OpenFinetuning& opened, const PretrainCommand&
   return command;
 }
 
-bool is_better(const TaskOutcome& one, const TaskOutcome& other) {
-  if (std::isnan(one.valid) || std::isnan(other.valid)) return !std::isnan(one.valid);
-  return is_error(one.metric) ? one.valid < other.valid : one.valid > other.valid;
-}
-
-/// The config of a task and the names of its labels.
-std::string written(Task task) {
-  task.config.labels.items
-      .clear();  // of a task that was opened from a run they are there, also where its file has none
-  return to_yaml(task.config) + listed(task.labels.names);
-}
-
-/// Refuses to go on with a run that began with other settings or weights, or with another task.
-void check_same_point(const std::string& run, const RunConfig& config, const Task& task) {
-  const auto before = read_resumed_config(run + "/run.yaml", {}, run);
-  constexpr const char* refusal = "; name another folder with --run, or remove that one";
-  for (const auto& changed : changed_keys(before, config)) {
-    const auto is_in = [&](const char* section) { return changed.key.starts_with(section); };
-    const bool is_setting = is_in("optimizer.") || is_in("schedule.") || is_in("train.") || is_in("objectives.") ||
-                            is_in("freeze.") || is_in("init.") || is_in("adaptation.") || changed.key == "task.metric";
-    require<ConfigError>(!is_setting || (may_change(changed.key) && !is_in("train.budget.")), run,
-                         ": is a run of another grid (", to_text(changed), ")", refusal);
-  }
-  const auto rows = run + "/" + task_folder;
-  require<ConfigError>(written(open_prepared_task(rows).task) == written(task), run,
-                       ": is a run of another grid, whose task file was another", refusal);
-  require<ConfigError>(has_items_of(rows, task), run, ": is a run of another grid, whose items were others", refusal);
-  const auto began_with = string_at(parse_json(read_text(run + "/init.json")), "/weights");
-  require<ConfigError>(began_with == weights_fingerprint(config.init.from), run,
-                       ": is not known to begin with the weights that ", config.init.from, " has now", refusal);
-}
-
-/// Makes a run of each point in `folder`, which is called as the point, and returns the best point: that of the best
-/// metric on the valid part, of equal ones the first. A run that is there and finished is not made again, and one that
-/// was killed is continued.
-///
-/// task       that all points are fine-tuned on
-/// config_of  the config that a run of a point begins with, without what follows from its rows
-/// make       makes or, if `resume`, continues the run of a point in a folder
-/// Throws ConfigError for a run that is there with other settings or another task, and where no point has a metric.
-RecipePoint best_of_grid(
-    const std::vector<RecipePoint>& points, const std::string& folder, const Task& task,
-    const std::function<RunConfig(const RecipePoint& point)>& config_of,
-    const std::function<void(const RecipePoint& point, const std::string& run, bool resume)>& make) {
-  const RecipePoint* best = nullptr;
-  TaskOutcome best_outcome{.valid = std::nan("")};
-  for (const auto& point : points) {
-    const auto run = folder + "/" + point.name;
-    const bool resume = run_folder(run) == RunFolder::saved;
-    if (resume) check_same_point(run, config_of(point), task);
-    if (!std::filesystem::exists(run + "/summary.json")) make(point, run, resume);
-    const auto outcome = outcome_of(run);
-    const auto value = outcome.valid / points_of(1, outcome.metric);
-    log_info("task", concat(point.name, ": ", outcome.metric, " ", std::isnan(value) ? "undefined" : digits(value, 4),
-                            " on the valid part"));
-    if (best && !is_better(outcome, best_outcome)) continue;
-    best = &point;
-    best_outcome = outcome;
-  }
-  require<ConfigError>(!std::isnan(best_outcome.valid), folder, ": no run has a ", best_outcome.metric,
-                       " on the valid part; name another figure with --set task.metric");
-  return *best;
-}
-
 /// The overrides with those of the best point of a grid.
 std::vector<std::string> with_best_point(const OpenFinetuning& opened, const FinetuneArguments& a,
                                          const std::vector<RecipePoint>& points, const std::vector<std::string>& set,
                                          const Trainer& trainer) {
   const auto folder = a.command.run + "-grid";
-  log_info("task",
-           concat(opened.task.config.like, " is a grid of ", points.size(), " settings: each is a run in ", folder,
-                  ", then ", a.command.run, " is made with those of the best one on the valid part; `--set ",
-                  "train.batch_size=N --set optimizer.learning_rate=RATE` takes one"));
+  const auto of_recipe =
+      a.grid.empty() ? "; `--set train.batch_size=N --set optimizer.learning_rate=RATE` takes one" : "";
+  log_info("task", concat(a.grid.empty() ? opened.task.config.like : listed(a.grid), " is a grid of ", points.size(),
+                          " settings: each is a run in ", folder, ", then ", a.command.run,
+                          " is made with those of the best one on the valid part", of_recipe));
   const auto set_of = [&](const RecipePoint& point) {
     auto all = set;
     all.insert(all.end(), point.set.begin(), point.set.end());
     return all;
   };
+  for (const auto& point : points) with_overrides(opened.recipe, set_of(point));  // mistakes come before the first run
   auto quiet = a.command;
   quiet.json = false;
   const auto best = best_of_grid(
@@ -396,6 +349,10 @@ void finetune_several(const FinetuneArguments& a, const FinetuneSources& sources
   require<ConfigError>(!trainer.is_shared,
                        "several fine-tunings are made, by processes of their own; start them "
                        "without --processes and without a launcher, and --jobs says how many run at once");
+  require<ConfigError>(
+      a.grid.empty(),
+      "--grid searches for one fine-tuning, and several are made; search with `tasks.tune` of a study, "
+      "or leave it out");
   require<ConfigError>(a.command.hook.empty(), "--hook is of one fine-tuning, and several are made; leave it out");
   finetune_table({.runs = sources.runs,
                   .terms = {.files = sources.tasks,
@@ -439,7 +396,8 @@ int finetune(FinetuneArguments& a, const FinetuneSources& sources, const Trainer
   const auto of_run = split_overrides(a.set).of_run;
   auto set = overrides_of_head(*opened, of_run);
   set.insert(set.end(), of_run.begin(), of_run.end());
-  const auto points = points_of(grid_of(opened->task.config.like), set);
+  const auto of_recipe = points_of(grid_of(opened->task.config.like), set_with_grid(set, a.grid));
+  const auto points = drawn_points(grid_points(a.grid, of_recipe), a.tries, seed_of(of_run));
   if (!points.empty()) set = with_best_point(*opened, a, points, set, trainer);
   const auto command = command_for(*opened, a.command, a.command.run, set);
   opened.reset();  // training reads the rows in the folder, and the items of a large task take much memory
@@ -449,8 +407,12 @@ int finetune(FinetuneArguments& a, const FinetuneSources& sources, const Trainer
 int finetune_or_table(FinetuneArguments& a, const Globals& globals, const Trainer& trainer) {
   const auto sources = sources_of(a);
   a.set = leaf_overrides(a.set);
+  if (a.few > 0) a.set.push_back(concat("task.data.few=", a.few));
   refuse_unused(a.set);
+  refuse_unused(a.grid);
   a.command.command_line = globals.command_line;
+  require<ConfigError>(a.tries == 0 || !a.grid.empty(), "--tries ", a.tries,
+                       ": draws settings of --grid, which is not given; leave it out");
   require<ConfigError>(a.jobs == 0 || makes_table(a, sources), "--jobs ", a.jobs,
                        ": several fine-tunings run beside each other, and one is made; leave it out");
   if (!makes_table(a, sources)) return finetune(a, sources, trainer);
@@ -473,6 +435,16 @@ void add_finetune(CLI::App& app, Globals& globals) {
   verb->add_option(
       "--like", arguments->like,
       "recipe (default: `like` of the task file, else google-bert); turc-2019 is a grid, of which each point is a run");
+  verb->add_option("--grid", arguments->grid,
+                   "values that are searched: KEY=VALUE,VALUE,... (repeatable: every value with every other); each "
+                   "setting is a run in RUN-grid, and RUN is made with the best one on the valid part")
+      ->allow_extra_args(false);
+  verb->add_option("--tries", arguments->tries, "settings of --grid that are tried, drawn by train.seed (default: all)")
+      ->check(CLI::Range(1, 1000000));
+  verb->add_option("--few", arguments->few,
+                   "items of each label that are trained on, drawn by train.seed: "
+                   "--set task.data.few=N")
+      ->check(CLI::Range(1, 1000000));
   verb->add_option("--seeds", arguments->seeds,
                    "fine-tunings of each run on each task, whose seeds are 1 to that number (default: one, train.seed)")
       ->check(CLI::Range(1, 1000));
@@ -490,6 +462,7 @@ void add_finetune(CLI::App& app, Globals& globals) {
       "Examples:\n  cloze finetune runs/wiki sst2.yaml --run runs/wiki-sst2\n"
       "  cloze finetune runs/wiki sst2.yaml --set optimizer.learning_rate=1e-4\n"
       "  cloze finetune runs/wiki rte.yaml --like electra --set task.max_length=64\n"
+      "  cloze finetune runs/wiki rte.yaml --grid optimizer.learning_rate=2e-5,5e-5,1e-4\n"
       "  cloze finetune runs/wiki runs/other sst2.yaml rte.yaml --seeds 5 --out table\n\n"
       "The result is a run: `cloze pretrain --run RUN --resume` continues it, `cloze\n"
       "evaluate RUN` shows its figures, `cloze predict RUN FILE` uses it.");

@@ -119,6 +119,10 @@ std::vector<ReadingNote> reading_notes(const LoadedRun& run, const TaskConfig& t
     notes.push_back({concat("A question has no answer where the score of none is above that of the best answer by ",
                             "more than ", digits(chosen_on_valid(run.state).no_answer_threshold, 5), "."),
                      true});
+  if (const double threshold = chosen_on_valid(run.state).threshold; task.choose_threshold)
+    notes.push_back({concat("A label is predicted where its probability is above ", fixed(threshold, 2),
+                            ", which was chosen on the valid part; pipelines take one half."),
+                     true});
   if (const double temperature = chosen_on_valid(run.state).temperature; temperature > 0)
     notes.push_back({concat("Probabilities say how often they are right where logits are divided by ",
                             fixed(temperature, 3), ", the temperature of the valid part.")});

@@ -3,13 +3,16 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <numeric>
 #include <unordered_map>
 #include <utility>
 
 #include "core/error.h"
 #include "core/log.h"
+#include "core/random.h"
 #include "core/spelling.h"
 #include "core/text.h"
 #include "data/reading/byte_source.h"
@@ -142,6 +145,32 @@ void split_off_valid(const TaskConfig& config, const TaskLabels& labels, TaskSpl
   valid.file = train.file;
 }
 
+/// Leaves in the training split the items that `data.few` and `data.fraction` say. Equal items and those of a group are
+/// neighbours in the drawn order, which no other item of the split changes.
+void draw_items(Task& task, uint64_t seed) {
+  auto& items = task.train.items;
+  const auto& data = task.config.data;
+  if (data.few == 0 && data.fraction == 1) return;
+  std::vector<size_t> order(items.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto key = mix(name_hash("items of a task"), seed);
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return mix(key, split_hash(items[i])); });
+  const auto drawn = static_cast<size_t>(std::ceil(data.fraction * static_cast<double>(items.size())));
+  order.resize(std::min(order.size(), drawn));
+  const bool by_label = task.config.kind->form == AnswerForm::label;
+  std::unordered_map<std::string, int64_t> counts;
+  std::vector<bool> stays(items.size());
+  for (const auto i : order) {
+    auto& count = counts[by_label ? stratum_of(items[i], task.config, task.labels) : ""];
+    stays[i] = data.few == 0 || ++count <= data.few;
+  }
+  size_t at = 0;
+  const auto all = items.size();
+  std::erase_if(items, [&](const TaskItem&) { return !stays[at++]; });
+  task.notes.push_back(concat("train: ", thousands(items.size()), " of ", counted(all, "item"),
+                              " are trained on, drawn by train.seed ", seed));
+}
+
 /// Notes labels whose items have all been moved to the valid split.
 void note_labels_only_in_valid(Task& task) {
   const auto left = label_counts(task.train, task.labels), in_valid = label_counts(task.valid, task.labels);
@@ -242,6 +271,9 @@ Task open_task(const std::string& file, const TaskOptions& options) {
   if (lacks_train) read_test();
   const auto* of_labels = has_train ? &task.train : lacks_train ? &task.test : nullptr;
   task.labels = order_labels(task.config, of_labels, pool, options.label_order);
+  require<ConfigError>(!task.config.choose_threshold || task.config.kind->has_sets || task.labels.size() == 2, file,
+                       ": choose_threshold is true, and the task has ", counted(task.labels.size(), "label"),
+                       "; a threshold is of two, or of several at once (multilabel); leave it out");
   if (!lacks_train) read_test();
   if (has_own_valid && !options.test_only) task.valid = read("valid", data.valid);
   for (auto* split : {&task.train, &task.valid, &task.test}) {
@@ -273,6 +305,7 @@ Task open_task(const std::string& file, const TaskOptions& options) {
                thousands(task.valid.items.size() + task.train.items.size())));
     if (task.config.kind->learns_labels) note_labels_only_in_valid(task);
   }
+  draw_items(task, options.seed);
   note_one_answer(task);
   note_all_doubles(task, has_own_valid);
   return task;

@@ -21,6 +21,7 @@ struct TaskOptions {
   std::vector<std::string> overrides{};    ///< of the config: `data.train=a.tsv`
   std::vector<std::string> label_order{};  ///< names in the order of a run or a folder; empty: none are brought
   bool skip_bad = false;                   ///< what is bad is left out, as `PartOptions` says
+  uint64_t seed = 1;                       ///< by which items are drawn (data.few, data.fraction)
   bool test_only = false;  ///< nothing is trained: the training split is read for its labels alone, if at all
   /// Nothing is trained: without a file of the training split, labels are those of the test split.
   bool may_lack_train = false;

@@ -50,6 +50,8 @@ struct TaskDataConfig {
   std::string each;
   std::vector<std::string> skip_labels{};
   std::string label_separator = ",";
+  int64_t few = 0;
+  double fraction = 1;
   TagScheme scheme = TagScheme::none;
 };
 
@@ -79,6 +81,13 @@ void describe(V& v, TaskDataConfig& c) {
   v("answers", c.answers, "key of the answers of spans in JSON lines: [{text, answer_start}] or {text: [...], ...}");
   v("each", c.each, "path of nested lists in JSON lines, of whose elements each is an item: passage.questions.answers");
   v("skip_labels", c.skip_labels, "items with one of these labels are left out and counted, as `-` of SNLI");
+  v("few", c.few,
+    "items of each label that are trained on, drawn by train.seed; of kinds without one label an item so many in all; "
+    "0 = all",
+    at_least(0));
+  v("fraction", c.fraction,
+    "of the items of the training part that are trained on, drawn by train.seed; those of a smaller one are among them",
+    in_range(1e-9, 1));
   v("label_separator", c.label_separator, "what stands between the labels of a cell of multilabel");
   v("scheme", c.scheme, "how tags mark phrases; tags of another form are refused");
 }
@@ -144,6 +153,11 @@ void describe(V& v, DecodingConfig& c) {
     at_least(0));
 }
 
+/// Whether a label is predicted above a probability: one of two, or each of several.
+inline bool has_threshold(AnyTaskKind kind) {
+  return kind->has_sets || (kind->form == AnswerForm::label && kind->learns_labels && !kind->has_words);
+}
+
 struct TaskConfig {
   std::string task;
   AnyTaskKind kind{};
@@ -157,6 +171,7 @@ struct TaskConfig {
   int64_t max_answer = 30;
   std::vector<std::string> class_weights{};
   std::vector<int64_t> scale{};
+  bool choose_threshold = false;
   int64_t max_target = 0;
   bool end_of_cut = true;
   DecodingConfig decoding{};
@@ -194,6 +209,12 @@ void describe(V& v, TaskConfig& c) {
     "weights of the labels in the loss, in the order of their ids, or balanced = by their shares of the training part");
   v("scale", c.scale, "regression: the least and the greatest target, which become 0 and 1 in the loss; empty = as is",
     or_none(in_range(-1e9, 1e9)));
+  v("choose_threshold", c.choose_threshold,
+    "the probability above which a label is predicted is chosen on the valid part, as the first metric likes best; "
+    "false = one half; multilabel, and classification with two labels");
+  v.refuse("choose_threshold", c.choose_threshold && !has_threshold(c.kind)
+                                   ? concat("is true, and ", name_of(c.kind), " predicts without one; leave it out")
+                                   : "");
   if (!c.kind->generates) return;
   v("max_target", c.max_target, "tokens of a target with its end token; 0 = as many as the model has", at_least(0));
   v("end_of_cut", c.end_of_cut,

@@ -46,6 +46,7 @@ JudgedTask judged_task(const std::string& folder, const Objectives& objectives, 
   require_same_labels(task, objectives, folder);
   auto setting = prediction_setting(task.config, task.labels, prepared.may_lack_answers);
   setting.no_answer_threshold = chosen.no_answer_threshold;
+  setting.threshold = chosen.threshold;
   setting.temperature = chosen.temperature;
   const auto tokenizer = task.config.kind->generates ? TokenStore(folder, "test").tokenizer() : Tokenizer();
   return {.task = std::move(task), .objectives = objectives, .setting = setting, .tokenizer = tokenizer};
@@ -118,10 +119,41 @@ TaskScores scores_of_predictions(const JudgedTask& task, const std::vector<TaskI
   return metrics_of(task.task.config.kind, items, task.task.labels, made, options);
 }
 
+namespace {
+
+/// The threshold, in hundredths, at which the metric is best; of equal ones that closest to a half.
+double best_threshold(const JudgedTask& task, const std::vector<TaskItem>& items, const std::string& metric,
+                      const std::vector<ItemPrediction>& predictions) {
+  auto setting = task.setting;
+  auto options = metric_options(task.task);
+  options.resamples = 0;
+  auto decided = plain_predictions(predictions);
+  double best = usual_threshold, least = std::numeric_limits<double>::infinity();
+  for (int offset = 0; offset < 50; ++offset)
+    for (const int hundredths : {50 - offset, 50 + offset}) {
+      setting.threshold = hundredths / 100.0;
+      for (auto& one : decided) decide_labels(one, setting);
+      const auto scores = metrics_of(setting.kind, items, task.task.labels, decided, options);
+      const auto* score = score_of(scores, metric);
+      if (!score || !score->is_defined()) continue;
+      const double cost = is_error(metric) ? score->value : -score->value;
+      if (cost >= least) continue;
+      least = cost;
+      best = setting.threshold;
+    }
+  return best;
+}
+
+}  // namespace
+
 void choose_setting(JudgedTask& task, const std::vector<TaskItem>& items, const std::string& metric,
                     std::vector<ItemPrediction>& predictions) {
   if (task.setting.kind->form == AnswerForm::label)
     task.setting.temperature = fitted_temperature(items, plain_predictions(predictions));
+  if (task.task.config.choose_threshold) {
+    task.setting.threshold = best_threshold(task, items, metric, predictions);
+    for (auto& one : predictions) decide_labels(one.prediction, task.setting);
+  }
   if (!task.setting.may_have_no_answer) return;
   auto answering = task.setting;
   answering.may_have_no_answer = false;

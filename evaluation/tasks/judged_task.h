@@ -55,7 +55,7 @@ TaskScores scores_of_predictions(const JudgedTask& task, const std::vector<TaskI
 
 /// Chooses by predictions what is left to choose after training, sets it in the setting of the task and decides the
 /// predictions anew: of spans whose questions may have no answer the threshold, for exact matches or F1 as `metric` is;
-/// of one label the temperature, which decides nothing.
+/// of one label the temperature, which decides nothing; the threshold of a label where the task asks for it.
 void choose_setting(JudgedTask& task, const std::vector<TaskItem>& items, const std::string& metric,
                     std::vector<ItemPrediction>& predictions);
 

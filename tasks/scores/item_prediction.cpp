@@ -21,10 +21,22 @@ void decide_answer(ItemPrediction& made, const PredictionSetting& setting) {
   if (!has_none) made.prediction.answer.spans.push_back({.text = best.front().text, .begin = best.front().begin});
 }
 
+void decide_labels(TaskPrediction& prediction, const PredictionSetting& setting) {
+  const auto& probabilities = prediction.probabilities;
+  if (!setting.kind->has_sets) {
+    prediction.answer = label_answer(probabilities.at(1) > setting.threshold);
+    return;
+  }
+  prediction.answer = labels_answer({});
+  for (size_t id = 0; id < probabilities.size(); ++id)
+    if (probabilities[id] > setting.threshold) prediction.answer.labels.push_back(static_cast<int64_t>(id));
+}
+
 ItemPrediction predict_item(const TaskItem& item, std::span<const TaskRow> rows, std::span<const RowLogits> logits,
                             const PredictionSetting& setting) {
   ItemPrediction made{.prediction = {.id = item.id}, .loss = std::numeric_limits<double>::quiet_NaN()};
   setting.kind->predict(item, rows, logits, setting, made);
+  if (setting.threshold != usual_threshold) decide_labels(made.prediction, setting);
   return made;
 }
 

@@ -18,13 +18,17 @@ struct RowLogits {
   int64_t columns = 0;
 };
 
+/// Above which a label is predicted where no other threshold was chosen.
+inline constexpr double usual_threshold = 0.5;
+
 /// How predictions are made of logits.
 struct PredictionSetting {
   AnyTaskKind kind{};
-  int64_t missing_tag = 0;          ///< of a word without a token
-  double no_answer_threshold = 0;   ///< spans: a margin above it is no answer
-  double temperature = 0;           ///< at which probabilities of one label say how often it is right; 0: not known
-  bool may_have_no_answer = false;  ///< spans: else every question gets one
+  int64_t missing_tag = 0;             ///< of a word without a token
+  double no_answer_threshold = 0;      ///< spans: a margin above it is no answer
+  double threshold = usual_threshold;  ///< above which a label of several, or the second of two, is predicted
+  double temperature = 0;              ///< at which probabilities of one label say how often it is right; 0: not known
+  bool may_have_no_answer = false;     ///< spans: else every question gets one
   AnswerOptions answers{};
 };
 
@@ -47,6 +51,9 @@ ItemPrediction predict_item(const TaskItem& item, std::span<const TaskRow> rows,
 
 /// Spans: takes the best answer, or none where the margin is above the threshold of the setting.
 void decide_answer(ItemPrediction& item_prediction, const PredictionSetting& setting);
+
+/// Several labels, or one of two: takes what the probabilities say at the threshold of the setting.
+void decide_labels(TaskPrediction& prediction, const PredictionSetting& setting);
 
 /// What is right for an item as text; empty where it is not known.
 std::string text_of_gold(const TaskItem& item, AnyTaskKind kind, const TaskLabels& labels);

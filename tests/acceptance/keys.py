@@ -113,6 +113,7 @@ WITH = {
     "schedule.decay_in_warmup": ["schedule.decay_from_start=true", "schedule.warmup=0.5"],
     "train.on_divergence": RATE, "train.deterministic": ["train.parts=4"],
     "task.cut": ["task.max_length=6"], "task.stride": ["task.cut=windows", "task.max_length=6"],
+    "task.choose_threshold": ["task.metric=f1", "task.class_weights=[9, 1]"],
 }
 # Keys that change no number, and why.
 TOKENIZER = "is set from the tokenizer"

@@ -115,6 +115,52 @@ TEST_CASE("a recipe that is a grid makes a run of every setting, and one with th
       out + "-grid/rate-3e-04: is a run of another grid (train.seed: 1 -> 2); name another folder with --run");
 }
 
+TEST_CASE("--grid makes a run of every setting, tells what it costs, and one with the best on the valid part",
+          "[cli][tasks]") {
+  auto& w = task_world();
+  const auto out = w.dir / "searched";
+  const auto base =
+      "finetune " + world().run + " " + w.task + " --run " + out + " --set train.budget.epochs=1 --few 6 ";
+  const auto command = base + "--grid optimizer.learning_rate=1e-4,2e-3 --grid train.batch_size=4,8 --tries 3";
+  const auto made = cloze(command);
+  INFO(made.text);
+  REQUIRE(made.code == 0);
+  CHECK_THAT(made.text,
+             Catch::Contains("optimizer.learning_rate=1e-4,2e-3, train.batch_size=4,8 is a grid of 3 settings") &&
+                 Catch::Contains("train: 12 of 90 items are trained on, drawn by train.seed 1") &&
+                 Catch::Contains(" on the valid part; about ") && Catch::Contains("the best of the grid is "));
+  std::istringstream lines(read_file(out + "-grid/grid.csv"));
+  std::string line, best;
+  std::getline(lines, line);
+  CHECK(line == "setting,valid");
+  int settings = 0;
+  for (double most = -1; std::getline(lines, line); ++settings) {
+    const auto comma = line.find(',');
+    const auto value = std::stod(line.substr(comma + 1));
+    if (value > most) most = value, best = line.substr(0, comma);
+  }
+  CHECK(settings == 3);
+  CHECK_THAT(made.text, Catch::Contains("the best of the grid is " + best));
+  CHECK(fs::exists(out + "-grid/" + best + "/summary.json"));
+  const auto config = read_file(out + "/run.yaml");
+  CHECK((config.find("batch_size: 4") != config.npos) == best.ends_with("batch_size-4"));
+}
+
+TEST_CASE("a grid with one value, of the task, given twice, or of several fine-tunings is refused", "[cli][tasks]") {
+  auto& w = task_world();
+  const auto base = "finetune " + world().run + " " + w.task + " --run " + (w.dir / "no-grid") + " ";
+  check_refused(base + "--grid optimizer.learning_rate=1e-4", 2,
+                "--grid optimizer.learning_rate=1e-4: names no two values; write KEY=VALUE,VALUE");
+  check_refused(base + "--grid task.max_length=16,32", 2, "--grid task.max_length=16,32: the settings of a grid are");
+  check_refused(base + "--grid train.batch_size=4,8 --grid train.batch_size=16,32", 2,
+                "--grid train.batch_size=16,32: its key is given twice; name all values once");
+  check_refused(base + "--grid train.batch_sise=4,8", 2, "train.batch_sise");
+  check_refused(base + "--tries 3", 2, "--tries 3: draws settings of --grid, which is not given; leave it out");
+  check_refused("finetune " + world().run + " " + w.task + " --seeds 2 --out " + (w.dir / "no-table") +
+                    " --grid train.batch_size=4,8",
+                2, "--grid searches for one fine-tuning, and several are made; search with `tasks.tune` of a study");
+}
+
 TEST_CASE("predict gives no figures of a part whose answers are held back", "[cli][tasks]") {
   auto& w = task_world();
   w.dir.write("values.jsonl", R"({"text": "The cat", "value": 0.5}

@@ -394,3 +394,30 @@ TEST_CASE("items in windows are those of the whole file, in their order and by t
   CHECK(counted.notes == std::vector<std::string>{"items: 1 label that the training part lacks, whose predictions are "
                                                   "wrong whatever they are: 'c' (3)"});
 }
+
+TEST_CASE("few items of each label, or a part of all, are drawn by the seed, and the smaller part lies in the larger",
+          "[tasks]") {
+  const TaskFolder folder;
+  folder.write("train.tsv", numbered_lines(0, 60, {"a", "b", "c"}));
+  folder.write("test.tsv", numbered_lines(60, 66, {"a", "b", "c"}));
+  const auto with = [&](const std::string& keys, uint64_t seed) {
+    return folder.open(
+        mood_task + "data: {train: train.tsv, valid: test, test: test.tsv, text: text, label: label, " + keys + "}",
+        {.seed = seed});
+  };
+  const auto four = with("few: 4", 1);
+  CHECK(label_counts(four.train, four.labels) == std::vector<uint64_t>{4, 4, 4});
+  CHECK_THAT(notes_of(four), Contains("train: 12 of 60 items are trained on, drawn by train.seed 1\n"));
+  CHECK(texts_in(with("few: 4", 1).train) == texts_in(four.train));
+  CHECK(texts_in(with("few: 4", 2).train) != texts_in(four.train));
+  CHECK(four.test.items.size() == 6);
+  const auto less = texts_in(with("fraction: 0.25", 1).train), more = texts_in(with("fraction: 0.5", 1).train);
+  CHECK(less.size() == 15);
+  CHECK(more.size() == 30);
+  CHECK(std::ranges::includes(more, less));
+  CHECK(std::ranges::includes(texts_in(with("few: 8", 1).train), texts_in(four.train)));
+  CHECK(with("few: 100", 1).train.items.size() == 60);
+  CHECK_THAT(
+      folder.fault(mood_task + "data: {train: train.tsv, test: test.tsv, text: text, label: label, fraction: 0}"),
+      Contains("data.fraction"));
+}

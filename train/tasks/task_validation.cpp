@@ -79,6 +79,7 @@ void TaskValidation::raise_floor(std::vector<TaskPrediction> constant, const Met
 void TaskValidation::judge(Network& network) {
   auto judged = probes_of(network) ? judge_best_probe(network) : judge_head(network);
   chosen_.no_answer_threshold = task_.setting.no_answer_threshold;
+  chosen_.threshold = task_.setting.threshold;
   chosen_.temperature = task_.setting.temperature;
   cost_ = cost_of(judged.scores, metric_);
   chosen_.learned = std::isfinite(cost_) && beats_floor(judged);
