@@ -32,16 +32,6 @@ constexpr int64_t rows_of_weights = 256;             ///< that weights are packe
 /// Rows of a batch of BabyLM's program, where it judges: on padding that it reads, the others in the batch count.
 constexpr size_t babylm_judged_rows = 64;
 
-/// The logits of a batch: [B, L] of texts and candidates, [B, T, L] of tokens.
-Tensor logits_of(Network& network, const Objective& head, const Batch& batch) {
-  Inputs inputs = batch;
-  inputs.read_positions = head.read_positions(batch);
-  inputs.padding_is_unread = true;
-  const auto hidden = network.backbone->hidden(inputs);
-  const auto outputs = network.objectives[0]->batch_outputs(*network.backbone, hidden, batch);
-  return (outputs.size() == 1 ? outputs[0].second : at::stack({outputs[0].second, outputs[1].second}, -1)).to(at::kCPU);
-}
-
 /// Calls `take` with what `compute` gives of each batch of rows of like length, with the batch and with the numbers of
 /// its rows, in any order. On the CPU each of several batches is computed by one thread.
 template <class Compute, class Take>
@@ -110,13 +100,23 @@ void add_outputs(Network& network, HeadUse use, const RowStates& rows, std::vect
 
 }  // namespace
 
+Tensor logits_of_batch(Network& network, const Batch& batch) {
+  auto& head = *network.objectives[0];
+  Inputs inputs = batch;
+  inputs.read_positions = head.read_positions(batch);
+  inputs.padding_is_unread = true;
+  const auto hidden = network.backbone->hidden(inputs);
+  const auto outputs = head.batch_outputs(*network.backbone, hidden, batch);
+  return outputs.size() == 1 ? outputs[0].second : at::stack({outputs[0].second, outputs[1].second}, -1);
+}
+
 TaskOutputs run_rows(Network& network, const Objectives& objectives, const std::vector<TaskRow>& rows,
                      int64_t batch_tokens, std::optional<uint64_t> dropout_key) {
   const auto setting = labelled_setting(network.model_config(), objectives);
   if (const auto* probes = probes_of(network)) return run_probes(network, objectives, rows).at(probes->chosen());
   TaskOutputs outputs;
   outputs.logits.resize(rows.size());
-  const auto compute = [&](const Batch& batch) { return logits_of(network, *network.objectives[0], batch); };
+  const auto compute = [&](const Batch& batch) { return logits_of_batch(network, batch).to(at::kCPU); };
   for_each_batch(
       network, setting, rows, /*with_targets=*/false, batch_tokens, compute,
       [&](const Tensor& logits, const Batch&, std::span<const size_t> numbers) {

@@ -24,6 +24,9 @@ class InEvaluation {
   bool trained_;
 };
 
+/// The logits of a batch with gradients, if they are on: [B, L] of texts and candidates, [B, T, L] of tokens.
+Tensor logits_of_batch(Network& network, const Batch& batch);
+
 /// The outputs of rows, in the order of the rows.
 struct TaskOutputs {
   /// Of each row, fp32 on the CPU: of a text [L], its logits by label, or [1], its value on the scale of the task; of a

@@ -16,6 +16,8 @@ struct Inputs {
   bool padding_is_unread = false;
   std::shared_ptr<const UnpaddedRows> unpadded{};  ///< of a mask on a device, found before it was moved there
   Tensor token_type_ids{};                         ///< int64 [B, T]
+  /// [B, T, E], token embeddings in place of those of input_ids, which tell where padding is; undefined: these
+  Tensor input_embeddings{};
   /// bool [B, T], true = a global token, which attends to all tokens and is attended to by all; undefined: as the
   /// config says
   Tensor global_attention_mask{};
@@ -24,6 +26,7 @@ struct Inputs {
   /// int64 [B], decoder-only models: length of the prefix, to whose tokens all tokens attend; undefined: no prefix
   Tensor prefix{};
   Tensor decoder_input_ids{};       ///< int64 [B, U], encoder-decoder models
+  Tensor decoder_embeddings{};      ///< [B, U, E], in place of those of decoder_input_ids; undefined: these
   Tensor decoder_attention_mask{};  ///< bool [B, U], true = later tokens may attend to this one; undefined: all true
   EncoderOutput encoded{};          ///< the output of `encode` for these inputs, if already computed
   Tensor visible{};  ///< bool [B, T, T], true = this query may attend to this key (a token of the content stream always

@@ -22,18 +22,21 @@ struct EncoderDecoder final : Backbone {
         decoder(own("decoder", std::make_shared<Stack>(c.decoder_stack(), parts, encoder->top))) {}
 
   EncoderOutput encode(const Inputs& in, Trace* trace) override {
-    const auto [ids, context, drop] =
-        encoder->input(in, {.ids = in.input_ids, .positions = rows(at::ones_like(in.input_ids).cumsum(1) - 1)},
-                       dropout_of(in, 0), trace);
+    const auto [ids, context, drop] = encoder->input(in,
+                                                     {.ids = in.input_ids,
+                                                      .positions = rows(at::ones_like(in.input_ids).cumsum(1) - 1),
+                                                      .vectors = in.input_embeddings},
+                                                     dropout_of(in, 0), trace);
     return {encoder->forward(embeddings->forward(ids, drop), context, drop, trace), in.attention_mask};
   }
 
   Tensor hidden(const Inputs& in, Traces* traces) override {
     require<ShapeError>(in.decoder_input_ids.defined(), "an encoder-decoder was run without decoder_input_ids");
     const auto encoded = in.encoded.states.defined() ? in.encoded : encode(in, traces ? &traces->encoder : nullptr);
-    const auto x = decoder_embeddings->forward(
-        {.ids = in.decoder_input_ids, .positions = rows(position_ids_after(in.decoder_input_ids, {}))},
-        dropout_of(in, decoder_sites));
+    const auto x = decoder_embeddings->forward({.ids = in.decoder_input_ids,
+                                                .positions = rows(position_ids_after(in.decoder_input_ids, {})),
+                                                .vectors = in.decoder_embeddings},
+                                               dropout_of(in, decoder_sites));
     return decoder->forward(x, {.key_mask = in.decoder_attention_mask}, dropout_of(in, decoder_sites),
                             traces ? &traces->decoder : nullptr, &encoded);
   }

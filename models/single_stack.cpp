@@ -34,7 +34,7 @@ struct SingleStack final : Backbone {
   Tensor hidden(const Inputs& in, Traces* traces) override {
     const auto trace = traces ? &traces->encoder : nullptr;
     auto [ids, context, drop] =
-        stack->input(in, {in.input_ids, in.token_type_ids, positions(in.input_ids)},
+        stack->input(in, {in.input_ids, in.token_type_ids, positions(in.input_ids), in.input_embeddings},
                      {.p = config.hidden_dropout_prob, .key = in.dropout_key, .active = is_training()}, trace);
     context.prefix = in.prefix;
     context.global_mask = globals(in);

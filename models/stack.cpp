@@ -183,7 +183,7 @@ StackInput Stack::input(const Inputs& in, const EmbeddingIds& ids, const Dropout
   StackInput input{.ids = ids, .context = {.unpadded = rows}, .drop = drop};
   if (rows) {
     const auto unpadded = [&](const Tensor& padded) { return padded.defined() ? rows->unpad(padded) : Tensor(); };
-    input.ids = {unpadded(ids.ids), unpadded(ids.types), unpadded(ids.positions)};
+    input.ids = {unpadded(ids.ids), unpadded(ids.types), unpadded(ids.positions), unpadded(ids.vectors)};
     if (!ids.positions.defined()) input.ids.positions = rows->positions.unsqueeze(0);
     input.drop.rows = rows->index;
   } else {

@@ -158,7 +158,7 @@ struct TwoStream final : Backbone {
     };
     auto shared = attention_inputs(in);
     shared.distances = dropout(shared.distances, drop_at(1));
-    Streams x{embeddings->forward({.ids = in.input_ids}, drop_at(0)), {}};
+    Streams x{embeddings->forward({.ids = in.input_ids, .vectors = in.input_embeddings}, drop_at(0)), {}};
     if (in.target_positions.defined())
       x.g = dropout(plain::weight(mask_emb, x.h.scalar_type()) +
                         at::zeros_like(in.target_positions, x.h.scalar_type()).unsqueeze(-1),

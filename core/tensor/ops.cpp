@@ -154,7 +154,27 @@ Tensor marked_positions(const Tensor& mask, int64_t most) {
   return order.index_select(1, columns.masked_select(columns.lt(counts.sum(1).max())));
 }
 
+namespace {
+
+/// The embedding of vectors in place of rows of the table, with gradients.
+Tensor embed_vectors(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& drop) {
+  auto sum = in.vectors;
+  if (t.type.defined()) {
+    const auto& table = t.type.value();
+    sum = sum + (in.types.defined() ? at::embedding(table, in.types) : table.select(0, 0));
+  }
+  if (t.position.defined()) {
+    const auto& table = t.position.value();
+    sum = sum + (in.positions.defined() ? at::embedding(table, in.positions) : table.narrow(0, 0, in.ids.size(1)));
+  }
+  sum = sum.to(t.word.compute().scalar_type());
+  return dropout(t.norm.gamma.defined() ? layer_norm(sum, t.norm) : sum, drop);
+}
+
+}  // namespace
+
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& drop) {
+  if (in.vectors.defined()) return embed_vectors(in, t, drop);
   const auto& table = t.word.value();
   if (!use_fused(table)) return form_for(table, fused::embed, device::embed, plain::embed)(in, t, drop);
   require<ShapeError>(within(in.ids, table.size(0)), "an id lies outside the token embedding of ", table.size(0),

@@ -207,6 +207,7 @@ struct EmbeddingTables {
 /// The ids to look up: int64 [B, T] each. types undefined: all 0; positions undefined: 0, 1, 2, ...
 struct EmbeddingIds {
   Tensor ids, types{}, positions{};
+  Tensor vectors{};  ///< [B, T, E], in place of scale word[ids]; undefined: these
 };
 
 /// dropout(layer_norm(scale word[ids] + type[types] + position[positions])). Returns [B, T, E] in the compute
