@@ -1,11 +1,9 @@
 #include "evaluation/tasks/predict.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -18,10 +16,9 @@
 #include "core/print.h"
 #include "core/shown_character.h"
 #include "core/text.h"
-#include "data/prepare/spool.h"
-#include "data/reading/byte_source.h"
 #include "data/reading/line_reader.h"
 #include "data/reading/table_reader.h"
+#include "evaluation/tasks/item_source.h"
 #include "evaluation/tasks/prediction_passes.h"
 #include "models/backbone_config.h"
 #include "tasks/scores/scores_output.h"
@@ -197,53 +194,9 @@ void PredictionOutput::finish() {
   require(!error, command_.out, ": cannot be written (", error.message(), ")");
 }
 
-/// Standard input as a file whose name ends as that of the task's test split, which says how it is read. Throws
-/// DataError for a device, and where the file cannot hold all of it: predictions of a split would pass for all.
-std::string spooled_items(const Task& task, const ScratchFolder& scratch) {
-  auto name = fs::path(task.test.file).filename();
-  for (const auto* ending : {".gz", ".xz"})
-    if (name.extension() == ending) name.replace_extension();
-  const auto path = (fs::path(scratch.path()) / ("input" + name.extension().string())).string();
-  require_stream(STDIN_FILENO, "standard input");
-  std::ofstream out(path, std::ios::binary);
-  const bool has_content = std::cin.peek() != std::char_traits<char>::eof();
-  errno = 0;
-  if (has_content) out << std::cin.rdbuf();
-  out.flush();
-  const auto reason = system_reason();
-  require<DataError>(out.good(), "standard input: cannot be copied to ", path, " (", reason,
-                     "); set TMPDIR to a folder with more room, or name a file");
-  return path;
-}
-
-/// Reads items, and says what is wrong with a copy of standard input of that. Returns their split without them.
-TaskSplit read_all_items(const Task& task, const std::string& file, const PredictRequest& command,
-                         const std::function<void(TaskSplit&)>& take) {
-  const std::string stream = "standard input";
-  const bool is_copy = command.file == "-";
-  try {
-    auto split = read_items_in_windows(task, file, window_items, take, command.skip_bad);
-    for (auto& note : split.notes)
-      if (is_copy) replace_all(note, file, stream);
-    return split;
-  } catch (const NotText& fault) {
-    if (!is_copy) throw;
-    throw NotText(stream, fault.said_of_stream);
-  } catch (const DataError& fault) {
-    const std::string what = fault.what();
-    if (!is_copy || !what.starts_with(file)) throw;
-    throw DataError(stream + what.substr(file.size()));
-  }
-}
-
 bool has_gold(const TaskItem& item) { return item.gold.is_known(); }
 
 bool has_label(const TaskItem& item) { return !item.gold.labels.empty(); }
-
-/// The file with the items that a command names, or a copy of standard input.
-std::string file_of_items(const PredictRequest& c, const Task& task, const ScratchFolder& scratch) {
-  return c.file == "-" ? spooled_items(task, scratch) : find_task_data(fs::absolute(c.file).string(), task.file);
-}
 
 /// Predicts the items of a file, one window after another.
 class Predictor {
@@ -251,12 +204,11 @@ class Predictor {
   explicit Predictor(const PredictRequest& command)
       : command_(command),
         passes_(command),
-        file_(file_of_items(command, passes_.task().task, scratch_)),
-        output_(command, file_, passes_.task().task) {}
+        source_(passes_.task().task, command.file),
+        output_(command, source_.file(), passes_.task().task) {}
 
   void run() {
-    const auto& task = passes_.task().task;
-    const auto read = read_all_items(task, file_, command_, [&](auto& window) { predict(window); });
+    const auto read = source_.read(window_items, command_.skip_bad, [&](auto& window) { predict(window); });
     output_.finish();
     for (const auto& note : read.notes) log_info("task", note);
     for (const auto& note : passes_.notes()) log_info("task", note);
@@ -313,8 +265,7 @@ class Predictor {
 
   const PredictRequest& command_;
   PredictionPasses passes_;
-  ScratchFolder scratch_{};
-  std::string file_;
+  ItemSource source_;
   PredictionOutput output_;
   uint64_t count_ = 0;
   bool are_labelled_ = true;
