@@ -13,6 +13,7 @@
 #include "evaluation/request.h"
 #include "inference/generation/search.h"
 #include "evaluation/suites/request.h"
+#include "evaluation/attribution/attribute.h"
 #include "evaluation/tasks/predict.h"
 
 namespace cloze {
@@ -43,6 +44,7 @@ struct EvaluateSuitesCommand : RunSelection {
   bool of_babylm = false;  ///< whatever their names are
 };
 struct PredictCommand : PredictRequest {};
+struct AttributeCommand : AttributeRequest {};
 struct GenerateCommand {
   CheckpointChoice checkpoint = CheckpointChoice::best;
   std::string run;
@@ -116,10 +118,11 @@ struct BabylmFinetuneCommand : BabylmFinetuneRequest {
   bool json = false;
 };
 
-using Command = std::variant<PretrainCommand, TogetherCommand, PredictCommand, EvaluateCommand, EvaluateTasksCommand,
-                             EvaluateSuitesCommand, GenerateCommand, FillCommand, ScoreCommand, ViewCommand,
-                             ImportCommand, ExportCommand, VerifyParityCommand, VerifyRunCommand, RunTorchScriptCommand,
-                             DescribeCommand, InspectCommand, BenchmarkCommand, CollateCommand, BabylmFinetuneCommand>;
+using Command =
+    std::variant<PretrainCommand, TogetherCommand, PredictCommand, AttributeCommand, EvaluateCommand,
+                 EvaluateTasksCommand, EvaluateSuitesCommand, GenerateCommand, FillCommand, ScoreCommand, ViewCommand,
+                 ImportCommand, ExportCommand, VerifyParityCommand, VerifyRunCommand, RunTorchScriptCommand,
+                 DescribeCommand, InspectCommand, BenchmarkCommand, CollateCommand, BabylmFinetuneCommand>;
 
 /// Runs a command by the part of the program that needs LibTorch, which is loaded on demand, so that help and errors
 /// appear without delay. Returns the exit code. Throws the errors of the verb.

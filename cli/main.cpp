@@ -394,9 +394,9 @@ int main(int argc, char** argv) {
     if (verb != "pretrain" && verb != "finetune") take_as_one_process(verb);
   });
   for (const auto add :
-       {add_prepare, add_tokenize, add_inspect,  add_pretrain, add_finetune, add_predict,  add_benchmark, add_study,
-        add_report,  add_fit,      add_evaluate, add_generate, add_fill,     add_score,    add_view,      add_import,
-        add_export,  add_babylm,   add_verify,   add_config,   add_explain,  add_describe, add_completion})
+       {add_prepare, add_tokenize, add_inspect, add_pretrain, add_finetune, add_predict, add_attribute, add_benchmark,
+        add_study,   add_report,   add_fit,     add_evaluate, add_generate, add_fill,    add_score,     add_view,
+        add_import,  add_export,   add_babylm,  add_verify,   add_config,   add_explain, add_describe,  add_completion})
     add(app, globals);
   prepare_options(app);
   name_verbs(app);

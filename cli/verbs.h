@@ -36,6 +36,7 @@ void add_inspect_task(CLI::App& inspect);  ///< to the verb `inspect`
 void add_pretrain(CLI::App& app, Globals& globals);
 void add_finetune(CLI::App& app, Globals& globals);
 void add_predict(CLI::App& app, Globals& globals);
+void add_attribute(CLI::App& app, Globals& globals);
 void add_benchmark(CLI::App& app, Globals& globals);
 void add_study(CLI::App& app, Globals& globals);
 void add_fit(CLI::App& app, Globals& globals);

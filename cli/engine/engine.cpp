@@ -29,6 +29,7 @@
 #include "run/process.h"
 #include "inference/scoring/passage_lines.h"
 #include "evaluation/suites/driver.h"
+#include "evaluation/attribution/attribute.h"
 #include "evaluation/tasks/task_runs.h"
 #include "train/tasks/finetune.h"
 #include "train/warnings.h"
@@ -197,6 +198,10 @@ int run(const EvaluateSuitesCommand& c) {
 }
 int run(const PredictCommand& c) {
   predict(c);
+  return 0;
+}
+int run(const AttributeCommand& c) {
+  attribute(c);
   return 0;
 }
 int run(const ScoreCommand& c) { return run_score(c); }
