@@ -67,16 +67,9 @@ class Attributor {
     const ScoredRows in{network, opened_.task.objectives, rows, scores, baseline_};
     const auto made = attributions_of(in, explained, command_);
     const auto faithful = faithfulness_of(in, explained, made, command_.seed);
-    const auto& task = opened_.task.task;
-    const auto kind = task.config.kind;
-    for (size_t s = 0; s < made.size(); ++s) {
-      const auto& item = items[explained[s].item];
-      means_.add(count_ + explained[s].item, faithful[s]);
-      show({.explained = explained[s],
-            .attribution = made[s],
-            .faithfulness = faithful[s],
-            .predicted = kind->spelled(predictions[explained[s].item].prediction.answer, task.labels),
-            .gold = item.gold.is_known() ? kind->spelled(item.gold, task.labels) : ""});
+    for (size_t i = 0; i < made.size(); ++i) {
+      means_.add(count_ + explained[i].item, faithful[i]);
+      show({explained[i], made[i], faithful[i]});
     }
     count_ += items.size();
     scores_ += made.size();

@@ -30,15 +30,15 @@ std::string numbers_of(const ShownScore& shown) {
                 ", baseline ", digits(baseline, 4));
 }
 
-std::string heading_of(const ShownScore& shown) {
-  const auto& of = shown.explained;
-  const bool is_answer = of.label == shown.predicted;
-  return concat(of.name, of.part.empty() ? "" : " (" + of.part + ")", ": ",
-                of.label.empty() ? shown.predicted : of.label,
-                is_answer || of.label.empty() || !of.part.empty() ? "" : ", not " + shown.predicted,
-                shown.gold.empty()              ? ""
-                : shown.gold == shown.predicted ? ", right"
-                                                : ", wrong: " + shown.gold);
+/// `dev:3: good, right`
+std::string heading_of(const Explained& of) {
+  const auto& shown = of.label.empty() ? of.predicted : of.label;
+  const bool is_other = of.part.empty() && shown != of.predicted;
+  return concat(of.name, of.part.empty() ? "" : " (" + of.part + ")", ": ", shown,
+                is_other ? ", predicted is " + of.predicted : "",
+                of.gold.empty()           ? ""
+                : of.gold == of.predicted ? ", right"
+                                          : ", right is " + of.gold);
 }
 
 /// A word of the text form.
@@ -85,22 +85,22 @@ std::string text_of(const ShownScore& shown, AttributionMethod method, bool has_
     words += concat(w > 0 ? " " : "", begins_second ? "| " : "", marked(word.text, values[w], most, has_colours));
   }
   const auto check = check_words(method, shown.attribution);
-  return wrapped("", concat(heading_of(shown), "; ", numbers_of(shown), check.empty() ? "" : "; " + check), columns,
-                 2) +
+  return wrapped("", concat(heading_of(shown.explained), "; ", numbers_of(shown), check.empty() ? "" : "; " + check),
+                 columns, 2) +
          wrapped("  ", words, columns, 2);
 }
 
 nlohmann::ordered_json json_of(const ShownScore& shown, AttributionMethod method) {
-  const auto& [explained, attribution, faithfulness, predicted, gold] = shown;
+  const auto& [explained, attribution, faithfulness] = shown;
   nlohmann::ordered_json made{{"item", explained.name}};
   if (!explained.part.empty()) made["part"] = explained.part;
   if (!explained.label.empty()) made["label"] = explained.label;
-  made["predicted"] = predicted;
-  if (!gold.empty()) made["gold"] = gold;
+  made["predicted"] = explained.predicted;
+  if (!explained.gold.empty()) made["gold"] = explained.gold;
   made["method"] = name_of(method);
   made["score"] = attribution.score;
   made["baseline"] = attribution.baseline;
-  made["probability"] = attribution.probability;
+  if (attribution.probability != attribution.score) made["probability"] = attribution.probability;
   if (attribution.check)
     made[method == AttributionMethod::lime   ? "r_squared"
          : method == AttributionMethod::shap ? "efficiency_error"
@@ -120,7 +120,7 @@ nlohmann::ordered_json json_of(const ShownScore& shown, AttributionMethod method
 std::string html_of(const ShownScore& shown, AttributionMethod method) {
   const auto& values = shown.attribution.values;
   const double most = most_of(values);
-  auto html = concat("<p class=\"kicker\">", escaped_html(heading_of(shown)), "</p>\n<p class=\"words\">");
+  auto html = concat("<p class=\"kicker\">", escaped_html(heading_of(shown.explained)), "</p>\n<p class=\"words\">");
   for (size_t w = 0; w < values.size(); ++w) {
     const auto& word = shown.explained.words[w];
     const bool begins_second = word.is_second && (w == 0 || !shown.explained.words[w - 1].is_second);

@@ -11,8 +11,6 @@ struct ShownScore {
   const Explained& explained;
   const Attribution& attribution;
   const Faithfulness& faithfulness;
-  std::string predicted{};  ///< for its item
-  std::string gold{};       ///< what is right; empty: it is not known
 };
 
 /// What a method promises, in words: `completeness error 0.02 %`; empty: nothing.
@@ -23,8 +21,9 @@ std::string check_words(AttributionMethod method, const Attribution& attribution
 /// are.
 std::string text_of(const ShownScore& shown, AttributionMethod method, bool has_colours, int64_t columns);
 
-/// {"item", "part"?, "label"?, "predicted", "gold"?, "method", "score", "baseline", "probability", "completeness_error"
-/// | "efficiency_error" | "r_squared", "points"?, "words": [{"word", "text"?, "value"}], "faithfulness"}
+/// {"item", "part"?, "label"?, "predicted", "gold"?, "method", "score", "baseline", "probability"?,
+/// "completeness_error" | "efficiency_error" | "r_squared", "points"?, "words": [{"word", "text"?, "value"}],
+/// "faithfulness"}
 nlohmann::ordered_json json_of(const ShownScore& shown, AttributionMethod method);
 
 /// A part of a page: the words over blue where they raise the score, over orange where they lower it.

@@ -43,6 +43,9 @@ class Collector {
     number_ = number;
     item_ = &item;
     const auto& answer = prediction.prediction.answer;
+    const auto& labels = task_.task.labels;
+    predicted_ = kind_->spelled(answer, labels);
+    gold_ = item.gold.is_known() ? kind_->spelled(item.gold, labels) : "";
     if (kind_->has_words) return add_tags(answer, begin, end);
     if (kind_->has_answers) return add_answer(prediction, begin, end);
     if (kind_->has_candidates) return add_candidate(label_.value_or(answer.label), begin, end);
@@ -78,8 +81,13 @@ class Collector {
     auto words = words_of_row(*item_, rows_[score.row], kind_, tokenizer_);
     require<DataError>(!words.empty(), "item ", item_->id, ": has no words to explain; remove it, or write some");
     made.scores.push_back(score);
-    made.explained.push_back(
-        {.item = number_, .name = item_->id, .part = part, .label = label, .words = std::move(words)});
+    made.explained.push_back({.item = number_,
+                              .name = item_->id,
+                              .part = part,
+                              .label = label,
+                              .predicted = predicted_,
+                              .gold = gold_,
+                              .words = std::move(words)});
   }
 
   void add_candidate(int64_t candidate, size_t begin, size_t end) {
@@ -88,14 +96,20 @@ class Collector {
     add({.row = begin + static_cast<size_t>(candidate)}, std::to_string(candidate), "");
   }
 
+  std::string name_of_tag(int64_t tag) const {
+    return tag < 0 ? "" : task_.task.labels.names.at(static_cast<size_t>(tag));
+  }
+
   void add_tags(const TaskAnswer& answer, size_t begin, size_t end) {
     for (auto row = begin; row < end; ++row)
       for (size_t at = 0; at < rows_[row].words.size(); ++at) {
         const auto word = rows_[row].words[at];
         if (word < 0) continue;
         const auto tag = answer.labels.at(static_cast<size_t>(word));
-        const auto& name = task_.task.labels.names.at(static_cast<size_t>(tag));
+        const auto name = name_of_tag(tag);
         if (label_ ? tag != *label_ : name == "O") continue;
+        predicted_ = name;
+        gold_ = item_->gold.is_known() ? name_of_tag(item_->gold.labels.at(static_cast<size_t>(word))) : "";
         add({.row = row, .token = static_cast<int64_t>(at), .column = tag, .among = ProbabilityAmong::labels}, name,
             concat(item_->words[static_cast<size_t>(word)], ", word ", word + 1));
       }
@@ -132,6 +146,7 @@ class Collector {
   const Tokenizer& tokenizer_;
   size_t number_ = 0;
   const TaskItem* item_ = nullptr;
+  std::string predicted_{}, gold_{};
 };
 
 }  // namespace

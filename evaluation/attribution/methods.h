@@ -11,10 +11,12 @@ namespace cloze {
 
 /// What is explained: a score, with the words of its row.
 struct Explained {
-  size_t item = 0;      ///< index
-  std::string name{};   ///< of the item
-  std::string part{};   ///< of its answer: `start`, `end`, the word that has a tag; empty: it has one
-  std::string label{};  ///< whose score it is; empty: of a value
+  size_t item = 0;          ///< index
+  std::string name{};       ///< of the item
+  std::string part{};       ///< of its answer: `start`, `end`, the word that has a tag; empty: it has one
+  std::string label{};      ///< whose score it is; empty: of a value
+  std::string predicted{};  ///< for the item, or for the word
+  std::string gold{};       ///< what is right; empty: it is not known
   std::vector<RowWord> words{};
 };
 

@@ -89,6 +89,11 @@ TEST_CASE("tags but O are explained at the first token of their words", "[evalua
   of.add({.id = "s", .words = {"axy", "b", "cy"}}, labels_answer({1, 0, 1}), {}, 20, Windows{});
   CHECK(of.shown() == Texts{"0,1,1 axy, word 1=PER", "0,5,1 cy, word 3=PER"});
   CHECK(of.shown("O") == Texts{"0,4,0 b, word 2=O"});
+  of.items[0].gold = labels_answer({1, 0, 0});
+  const auto explained = of.explained().explained;
+  CHECK(explained[0].predicted == "PER");
+  CHECK(explained[0].gold == "PER");
+  CHECK(explained[1].gold == "O");
 }
 
 TEST_CASE("an answer is explained by its first and its last token in the first window that has all of it",

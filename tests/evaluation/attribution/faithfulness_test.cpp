@@ -64,15 +64,15 @@ TEST_CASE("means are over items, each with the mean of its scores, and the inter
 }
 
 TEST_CASE("a text shows its words with values where there are no colours, in 80 columns", "[evaluation][attribution]") {
-  Explained explained{.name = "dev:3", .label = "good"};
+  Explained explained{.name = "dev:3", .label = "good", .predicted = "good", .gold = "bad"};
   for (const auto* word : {"a", "fine", "film", "\x1b[2Jbad"}) explained.words.push_back({.text = word});
   const Attribution made{
       .values = {0.01, 2, 0.5, -1.25}, .score = 3.25, .baseline = 1.99, .probability = 0.9, .check = 0.0012};
   const Faithfulness faithfulness = of_shares(0.5, 0.1);
-  const ShownScore shown{explained, made, faithfulness, "good", "bad"};
+  const ShownScore shown{explained, made, faithfulness};
   const auto method = AttributionMethod::integrated_gradients;
   CHECK(text_of(shown, method, false, 80) ==
-        "dev:3: good, wrong: bad; probability 0.900, score 3.25, baseline 1.99;\n"
+        "dev:3: good, right is bad; probability 0.900, score 3.25, baseline 1.99;\n"
         "  completeness error 0.12 %\n"
         "  a fine(+2) film(+0.5) \\x1b[2Jbad(-1.25)\n");
   CHECK_THAT(text_of(shown, method, true, 80),
