@@ -62,6 +62,7 @@ class Attributor {
     auto& network = *opened_.run.network;
     const auto predictions = predict_items(network, opened_.task, items, rows);
     require_finite(predictions, opened_.run.folder);
+    if (opened_.task.task.config.kind->generates) rows = with_targets(items, predictions);
     const auto [scores, explained] =
         explained_items(opened_.task, items, rows, predictions, command_.label, opened_.run.tokenizer);
     const ScoredRows in{network, opened_.task.objectives, rows, scores, baseline_};
@@ -75,6 +76,17 @@ class Attributor {
     scores_ += made.size();
   }
 
+  /// The rows of items with the texts that are generated for them as targets.
+  std::vector<TaskRow> with_targets(std::vector<TaskItem> items, const std::vector<ItemPrediction>& predictions) const {
+    std::vector<TaskRow> rows;
+    RowCounts uncounted;
+    for (size_t i = 0; i < items.size(); ++i) {
+      items[i].gold = predictions[i].prediction.answer;
+      maker_.add(items[i], static_cast<int64_t>(i), rows, uncounted);
+    }
+    return rows;
+  }
+
   void show(const ShownScore& shown) {
     if (command_.json) print_data(json_text(json_of(shown, command_.method)) + "\n");
     if (!command_.out.empty()) page_ += html_of(shown, command_.method);
@@ -83,8 +95,10 @@ class Attributor {
   }
 
   void finish() {
-    require<DataError>(scores_ > 0, "nothing is explained: ", command_.label.empty() ? "no item" : command_.label,
-                       command_.label.empty() ? " has a tag but O; name a label by --label" : " is predicted nowhere");
+    const std::string nothing = opened_.task.task.config.kind->generates ? "the texts that are generated are empty"
+                                : command_.label.empty() ? "no word has a tag but O; name a label by --label"
+                                                         : command_.label + " is predicted nowhere";
+    require<DataError>(scores_ > 0, "nothing is explained: ", nothing);
     if (command_.json)
       print_data(json_text(nlohmann::ordered_json{{"items", count_}, {"faithfulness", means_.json()}}) + "\n");
     if (!command_.out.empty()) {

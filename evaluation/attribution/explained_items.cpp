@@ -48,6 +48,7 @@ class Collector {
     gold_ = item.gold.is_known() ? kind_->spelled(item.gold, labels) : "";
     if (kind_->has_words) return add_tags(answer, begin, end);
     if (kind_->has_answers) return add_answer(prediction, begin, end);
+    if (kind_->generates) return add_target(begin);
     if (kind_->has_candidates) return add_candidate(label_.value_or(answer.label), begin, end);
     const bool has_windows = end - begin > 1;
     for (auto row = begin; row < end; ++row)
@@ -113,6 +114,14 @@ class Collector {
         add({.row = row, .token = static_cast<int64_t>(at), .column = tag, .among = ProbabilityAmong::labels}, name,
             concat(item_->words[static_cast<size_t>(word)], ", word ", word + 1));
       }
+  }
+
+  void add_target(size_t row) {
+    const auto& target = rows_[row].target;
+    for (size_t k = 0; k < target.size(); ++k)
+      if (!tokenizer_.is_special(target[k]))
+        add({.row = row, .token = static_cast<int64_t>(k), .column = target[k], .among = ProbabilityAmong::labels},
+            tokenizer_.readable_piece(target[k]), concat("token ", k + 1));
   }
 
   void add_answer(const ItemPrediction& prediction, size_t begin, size_t end) {
@@ -188,9 +197,6 @@ TaskItem item_of_text(const std::string& text, const Task& task) {
 ExplainedItems explained_items(const JudgedTask& task, const std::vector<TaskItem>& items,
                                const std::vector<TaskRow>& rows, const std::vector<ItemPrediction>& predictions,
                                const std::string& label, const Tokenizer& tokenizer) {
-  const auto kind = task.task.config.kind;
-  require<ConfigError>(!kind->generates, "the task is of ", kind, ", whose texts are not explained; name a run whose ",
-                       "task has labels, values, tags or answers");
   Collector collector(task, rows, label_of(task, label), tokenizer);
   for (size_t i = 0, begin = 0; i < items.size(); ++i) {
     auto end = begin;

@@ -20,11 +20,11 @@ struct ExplainedItems {
 
 /// Of each item the score of what is predicted, or of `label`: of a text its logit, of each window one; of a value
 /// that; of a choice that of the candidate; of several labels that of each, of none the likeliest; of tags that at each
-/// word with one but O; of an answer those of its first and its last token.
+/// word with one but O; of an answer those of its first and its last token; of a text that is generated, which is the
+/// target of its row, those of its tokens.
 ///
 /// label   a label as it is called or written, a candidate by its number from 0; empty: what is predicted
-/// Throws ConfigError for a label that the task lacks, and for a kind that generates; DataError for an item without
-/// words.
+/// Throws ConfigError for a label that the task lacks, DataError for an item without words.
 ExplainedItems explained_items(const JudgedTask& task, const std::vector<TaskItem>& items,
                                const std::vector<TaskRow>& rows, const std::vector<ItemPrediction>& predictions,
                                const std::string& label, const Tokenizer& tokenizer);

@@ -88,7 +88,9 @@ template <class Value>
 ClusteredMean mean_over(const std::vector<uint64_t>& items, const std::vector<Faithfulness>& all, const Value& value) {
   std::vector<double> values, ones(all.size(), 1);
   for (const auto& one : all) values.push_back(value(one));
-  const auto clusters = cluster_examples(items, all.size());
+  auto clusters = cluster_examples(items, all.size());
+  if (items.front() == items.back())  // of one item, no interval is over items
+    clusters = {.of = std::vector<size_t>(items.size(), 0), .count = 1};
   return clustered_mean(clusters.sums(values), clusters.sums(ones));
 }
 

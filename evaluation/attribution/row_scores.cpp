@@ -37,18 +37,19 @@ class VariantBatch {
     vectors_ = shares * own_ + (1 - shares) * baseline_;
     vectors_.set_requires_grad(at::GradMode::is_enabled());
     batch_.input_embeddings = vectors_;
+    generates_ = !rows[0]->target.empty();
     // The decoder of a head reads the same tokens, shifted by one.
     const auto& decoder_ids = batch_.decoder_input_ids;
-    if (decoder_ids.defined())
+    if (decoder_ids.defined() && !generates_)
       batch_.decoder_embeddings = at::cat({embedded(decoder_ids.slice(1, 0, 1)), vectors_.slice(1, 0, -1)}, 1);
   }
 
   /// Computes the scores of its variants.
   void score(TokenGradient gradient, std::vector<VariantScore>& all) {
-    const auto logits = logits_of_batch(in_.network, batch_);  // [B, L] or [B, T, L]
+    const auto logits = generates_ ? next_token_logits() : logits_of_batch(in_.network, batch_);  // [B, (T), L]
     std::vector<int64_t> places;
     for (const auto n : numbers_) {
-      const auto& score = score_of(n);
+      const auto score = score_of(n);
       const auto row = std::ssize(places) * (logits.numel() / logits.size(0));
       places.push_back(row + std::max<int64_t>(score.token, 0) * logits.size(-1) + score.column);
     }
@@ -70,14 +71,36 @@ class VariantBatch {
   }
 
  private:
-  const RowScore& score_of(size_t number) const { return in_.scores[variants_[number].score]; }
+  /// The logits of a network that generates are of the token of the score already.
+  RowScore score_of(size_t number) const {
+    auto score = in_.scores[variants_[number].score];
+    if (generates_) score.token = -1;
+    return score;
+  }
 
-  /// [B, T, 1]
+  /// The logits [B, V] of the tokens of targets that are explained.
+  Tensor next_token_logits() const {
+    const auto hidden = in_.network.backbone->hidden(batch_);
+    std::vector<int64_t> places;
+    int64_t before = 0;
+    for (const auto n : numbers_) {
+      const auto& score = in_.scores[variants_[n].score];
+      places.push_back(before + score.token);
+      before += std::ssize(in_.rows[score.row].target);
+    }
+    const auto index = batch_.positions.index_select(0, to_tensor(places).to(hidden.device()));
+    const auto states = take_rows(hidden.flatten(0, 1), index);
+    const auto projected = in_.network.objectives[0]->projection(*in_.network.backbone, states);
+    return linear(projected.value().rows, projected->table, projected->bias).to(at::kFloat);
+  }
+
+  /// [B, T, 1]; a target that follows its source in one row stays.
   Tensor kept() const {
-    const auto length = std::ssize(variants_[numbers_[0]].kept);
-    auto shares = at::empty({std::ssize(numbers_), length, 1}, at::kFloat);
+    const auto length = batch_.input_ids.size(1);
+    auto shares = at::ones({std::ssize(numbers_), length, 1}, at::kFloat);
     auto* to = shares.data_ptr<float>();
-    for (const auto n : numbers_) to = std::ranges::copy(variants_[n].kept, to).out;
+    for (size_t i = 0; i < numbers_.size(); ++i)
+      std::ranges::copy(variants_[numbers_[i]].kept, to + static_cast<int64_t>(i) * length);
     return shares;
   }
 
@@ -100,6 +123,7 @@ class VariantBatch {
   const ScoredRows& in_;
   const std::vector<RowVariant>& variants_;
   std::span<const size_t> numbers_;
+  bool generates_ = false;
   Batch batch_{};
   Tensor own_{}, baseline_{}, vectors_{};  // [B, T, E], of the tokens; [1, 1, E]; [B, T, E], that are read
 };

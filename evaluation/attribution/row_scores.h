@@ -14,7 +14,7 @@ enum class ProbabilityAmong { none, labels, itself, tokens };
 /// A logit of a row that is explained.
 struct RowScore {
   size_t row = 0;
-  int64_t token = -1;  ///< position of the logits; -1: those of the row
+  int64_t token = -1;  ///< position of the logits, of a row with a target in that; -1: those of the row
   int64_t column = 0;
   ProbabilityAmong among = ProbabilityAmong::none;
 };

@@ -153,9 +153,14 @@ TEST_CASE("a baseline that the tokenizer lacks is refused with the one that it h
                     "--baseline mask: the tokenizer of the run lacks that token; choose --baseline pad");
 }
 
-TEST_CASE("a task that generates is refused", "[evaluation][attribution]") {
-  const Case of("generation", {});
-  CHECK_THROWS_WITH(of.explained(), Contains("the task is of generation, whose texts are not explained"));
+TEST_CASE("the tokens of a text that is generated are explained but for special ones", "[evaluation][attribution]") {
+  Case of("generation", {});
+  of.add({.id = "g", .text = "a b", .gold = texts_answer({"axy c"})}, texts_answer({"axy c"}));
+  const auto scores = of.explained().scores;
+  REQUIRE(scores.size() == 4);
+  for (const auto& score : scores) CHECK(of.rows[0].target.at(static_cast<size_t>(score.token)) == score.column);
+  CHECK(scores[0].column == 5);
+  CHECK(scores[3].column == 7);
 }
 
 TEST_CASE("an item without words has nothing to explain", "[evaluation][attribution]") {

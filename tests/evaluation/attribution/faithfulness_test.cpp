@@ -61,6 +61,8 @@ TEST_CASE("means are over items, each with the mean of its scores, and the inter
   FaithfulnessMeans single;
   single.add(0, of_shares(0.5, 0.1));
   CHECK(single.table().rows[0][4] == "+0.4000");
+  single.add(0, of_shares(0.7, 0.1));
+  CHECK(single.table().rows[0][4] == "+0.5000");
 }
 
 TEST_CASE("a text shows its words with values where there are no colours, in 80 columns", "[evaluation][attribution]") {

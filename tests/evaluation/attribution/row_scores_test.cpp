@@ -156,6 +156,54 @@ TEST_CASE("a probability is among labels, of itself, or among the tokens of a ro
   CHECK(std::abs(found[3].probability - at::softmax(logits, 1)[5][1].item<double>()) < 1e-6);
 }
 
+TEST_CASE("the logit of a token of a target is that after those before it, and its gradients are central differences",
+          "[evaluation][attribution]") {
+  auto t5 = small<T5Config>();
+  t5.d_kv = 0;
+  t5.hidden_act = Activation::gelu_new;
+  const std::vector<std::pair<ModelConfig, ObjectiveConfig>> generative{
+      {small<Gpt2Config>(), default_objective<ClmConfig>()},
+      {small<BartConfig>(), default_objective<DenoisingConfig>()},
+      {t5, default_objective<SpanCorruptionConfig>()}};
+  for (const auto& [model, objective] : generative) {
+    INFO(kind_of(model));
+    const Objectives objectives{objective};
+    const auto network = explained_network(model, objective);
+    std::vector<TaskRow> rows{row_of_words(5), row_of_words(5, 9)};
+    rows[0].target = {7, 11, 6, 3};
+    rows[1].target = {8, 3};
+    const std::vector<RowScore> scores{{.row = 1, .token = 0, .column = 8, .among = ProbabilityAmong::labels},
+                                       {.row = 0, .token = 2, .column = 6, .among = ProbabilityAmong::labels}};
+    const ScoredRows in{*network, objectives, rows, scores, /*baseline=*/4};
+    RowVariant whole{.score = 1, .kept = std::vector<float>(7, 1)}, other{.kept = whole.kept}, without = whole;
+    without.kept[2] = 0;
+    const auto found = score_variants(in, {other, whole, without});  // of targets of two lengths
+    // By the losses of training: that of token 2 alone is what a longer target adds to a shorter one.
+    const auto loss_to = [&](std::vector<int32_t> target, const std::vector<int32_t>& ids) {
+      auto row = rows[0];
+      row.target = std::move(target);
+      row.ids = ids;
+      return target_losses(*network, objectives, {row})[0].sum;
+    };
+    auto replaced = rows[0].ids;
+    replaced[2] = 4;
+    const auto wanted = [&](const std::vector<int32_t>& ids) {
+      return loss_to({7, 11, 6}, ids) - loss_to({7, 11}, ids);
+    };
+    CHECK(std::abs(-std::log(found[1].probability) - wanted(rows[0].ids)) < 1e-4);
+    CHECK(std::abs(-std::log(found[2].probability) - wanted(replaced)) < 1e-4);
+    const auto gradients = score_variants(in, {whole}, TokenGradient::by_difference)[0].gradients;
+    convert_params(*network, at::kDouble);
+    for (const size_t t : {size_t{1}, size_t{4}}) {
+      auto more = whole, less = whole;
+      more.kept[t] += 1.0F / 1024;
+      less.kept[t] -= 1.0F / 1024;
+      const auto ends = score_variants(in, {more, less});
+      CHECK(std::abs((ends[0].score - ends[1].score) * 512 - gradients[t]) < 5e-3);
+    }
+  }
+}
+
 TEST_CASE("scores are the same bits whatever the threads and in which order variants stand",
           "[evaluation][attribution]") {
   const OneRow one(9);
