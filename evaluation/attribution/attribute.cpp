@@ -20,7 +20,7 @@ namespace cloze {
 
 namespace {
 
-constexpr size_t items_at_once = 32;
+constexpr size_t items_at_once = 64;
 
 /// Explains the predictions for items, some at a time.
 class Attributor {

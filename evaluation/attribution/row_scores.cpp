@@ -15,7 +15,7 @@ namespace cloze {
 
 namespace {
 
-constexpr int64_t tokens_at_once = 4096, tokens_of_device = 32768;
+constexpr int64_t tokens_at_once = 2048, tokens_of_device = 32768;
 
 /// Variants whose rows are of one length, as a batch whose embeddings are those that they keep.
 class VariantBatch {
