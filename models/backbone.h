@@ -47,6 +47,10 @@ struct Trace {
   /// [B, H, T, S], the probabilities of each attention, in order, where plain operators run; two streams alternate
   std::vector<Tensor> attentions{};
   bool keeps_attentions = true;  ///< false: `attentions` stays empty
+  /// [B, T, 3 H C], the queries, keys and values of each self-attention that scores all pairs of tokens, with their
+  /// gradients; rotated where positions rotate them
+  std::vector<Tensor> projections{};
+  bool keeps_projections = false;  ///< true: `projections` is filled
 };
 /// The traces of a network; a single stack fills `encoder`.
 struct Traces {

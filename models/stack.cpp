@@ -197,6 +197,7 @@ Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, T
   context.causal = config.causal;
   context.made = std::make_shared<std::vector<MadeMask>>();
   if (trace && trace->keeps_attentions) context.probabilities = &trace->attentions;
+  if (trace && trace->keeps_projections) context.projections = &trace->projections;
   const auto* unpadded = context.unpadded.get();
   context.distance_bias = positions->distance_bias(unpadded ? x.new_empty({1, unpadded->length, 1}) : x,
                                                    state ? state->of_tokens.at(0) : Tensor());

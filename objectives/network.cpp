@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/tensor/moved.h"
 #include "models/initialization.h"
+#include "objectives/distil/distillation.h"
 #include "objectives/kinds.h"
 #include "objectives/next_token.h"
 #include "objectives/task_heads/task_heads.h"
@@ -54,6 +55,22 @@ void Network::adapt(const AdaptationConfig& adaptation) {
     factors_ = own("adaptation", std::make_shared<LowRankFactors>(*lora, *backbone));
 }
 
+void Network::learn_from(const DistilConfig& config, std::shared_ptr<Network> teacher) {
+  teacher->eval();
+  for (auto [name, param] : collect_params(*teacher)) param.set_base();
+  distillation_ = own("distil", make_distillation(config, *this, teacher));
+  set_init_ranges(*distillation_, backbone_of(model_));
+  set_depth(*distillation_, Param::head_depth);
+  teacher_ = std::move(teacher);
+}
+
+std::vector<NamedParam> Network::teachers_params() const {
+  if (!teacher_) return {};
+  auto params = collect_params(*teacher_);
+  for (auto& named : params) named.name = "teacher." + named.name;
+  return params;
+}
+
 void Network::release_base() {
   frozen_backbone_ = false;
   if (factors_) {
@@ -95,6 +112,7 @@ Network::Heads Network::active_objectives() const {
   Heads active;
   std::copy_if(objectives.begin(), objectives.end(), std::back_inserter(active),
                [](const auto& objective) { return objective->active(); });
+  if (distillation_ && is_training()) active.push_back(distillation_);
   return active;
 }
 
@@ -117,10 +135,14 @@ std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64
   batch.dropout_key = dropout_key;
   if (factors_) factors_->begin_pass(dropout_key);
   std::vector<std::vector<LossPart>> early(heads.size());
-  bool reads = false;
+  bool reads = false, reads_layers = false;
+  Traces layers;
+  layers.encoder.keeps_attentions = layers.decoder.keeps_attentions = false;
   for (size_t k = 0; k < heads.size(); ++k) {
     early[k] = heads[k]->rewrite(batch, dropout_key);
     reads = reads || heads[k]->reads_backbone();
+    reads_layers = reads_layers || heads[k]->reads_layers();
+    layers.encoder.keeps_projections = layers.encoder.keeps_projections || heads[k]->reads_projections();
   }
   Tensor hidden;
   if (frozen_backbone_) backbone->eval();
@@ -131,7 +153,7 @@ std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64
     inputs.read_positions = read_positions(heads, batch);
     inputs.padding_is_unread = true;
     inputs.new_mems = new_mems;
-    hidden = backbone->hidden(inputs);
+    hidden = backbone->hidden(inputs, reads_layers ? &layers : nullptr);
   }
   const at::AutoGradMode graph_of_heads(records);
   std::vector<LossPart> all;
@@ -140,17 +162,15 @@ std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64
       part.of_rewrite = true;
       all.push_back(std::move(part));
     }
-    for (auto& part : heads[k]->losses(*backbone, hidden, batch)) all.push_back(std::move(part));
+    for (auto& part : heads[k]->layer_losses(*backbone, hidden, batch, layers)) all.push_back(std::move(part));
   }
   return all;
 }
 
 std::vector<LossPart> Network::parts(const Batch& batch) const {
   std::vector<LossPart> all;
-  for (const auto& objective : objectives) {
-    if (!objective->active()) continue;
+  for (const auto& objective : active_objectives())
     for (auto& part : objective->parts(batch)) all.push_back(std::move(part));
-  }
   return all;
 }
 

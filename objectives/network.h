@@ -1,6 +1,7 @@
 #pragma once
 // A backbone with the heads of its objectives.
 #include "models/adaptation/low_rank_factors.h"
+#include "objectives/distil/config.h"
 #include "objectives/objective.h"
 
 namespace cloze {
@@ -41,6 +42,13 @@ class Network : public Layer {
   /// The backbone, and heads that are none of a task, stay as they are but for what this trains. Throws ConfigError for
   /// what the network does not have.
   void adapt(const AdaptationConfig& adaptation);
+  /// In training, the losses are also those by which the network becomes like its teacher, which stays as it is. Throws
+  /// ConfigError for what the two cannot compare.
+  void learn_from(const DistilConfig& config, std::shared_ptr<Network> teacher);
+  /// null: it has none.
+  const Network* teacher() const { return teacher_.get(); }
+  /// What training holds beside `collect_params`: the teacher's, all of them base.
+  std::vector<NamedParam> teachers_params() const;
   /// All parameters are the network's own again, with what was trained beside them.
   void release_base();
   bool before_step(int64_t step, const Rng& rng) override;
@@ -58,6 +66,8 @@ class Network : public Layer {
   bool frozen_backbone_ = false;
   bool has_task_head_ = false;
   std::shared_ptr<LowRankFactors> factors_{};
+  std::shared_ptr<Network> teacher_{};
+  std::shared_ptr<Objective> distillation_{};  ///< null: there is no teacher
 };
 
 }  // namespace cloze

@@ -37,8 +37,10 @@ class Objective : public Layer {
   virtual bool uses_prefix() const { return false; }
   /// `losses` uses the backbone's hidden states, which are undefined where no objective does.
   virtual bool reads_backbone() const { return true; }
-  /// `batch_outputs` uses the states of all layers.
+  /// `batch_outputs` uses the states of all layers, and so does `layer_losses`.
   virtual bool reads_layers() const { return false; }
+  /// `layer_losses` uses queries, keys and values (Trace::projections).
+  virtual bool reads_projections() const { return false; }
   /// Parts of its head that share nothing with any other, so that the gradient of each is clipped by its own norm as if
   /// it were trained alone; none: the network's gradient is clipped as one.
   virtual std::vector<const Layer*> clipped_apart() const { return {}; }
@@ -57,6 +59,11 @@ class Objective : public Layer {
   /// The losses of a batch; those of `rewrite` come before them in the order of `parts`. hidden [B, T, D]: of the batch
   /// after `rewrite`.
   virtual std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) = 0;
+  /// The same of one that reads the backbone's layers.
+  virtual std::vector<LossPart> layer_losses(Backbone& backbone, const Tensor& hidden, const Batch& batch,
+                                             const Traces& /*layers*/) {
+    return losses(backbone, hidden, batch);
+  }
   /// Name, weight, number of predictions and their weights of each loss, known before the forward pass.
   virtual std::vector<LossPart> parts(const Batch& batch) const = 0;
   /// Changes the batch before the backbone runs; returns the losses of the network that did so. `key` is the random key

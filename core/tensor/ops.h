@@ -114,6 +114,7 @@ struct AttentionContext {
   Tensor distance_bias{};  ///< [H, T + S - 1], element s - t + T - 1 is added to the score of query t and key s
   double scale = 0;        ///< of Q K'; 0: 1 / sqrt(C)
   std::vector<Tensor>* probabilities = nullptr;  ///< receives [B, H, T, S] of each call, by the plain form
+  std::vector<Tensor>* projections = nullptr;    ///< receives what full attention scores, of each layer, [B, T, 3 H C]
   int64_t window = -1;                           ///< number of keys attended to on either side; -1: all
   int64_t dilation = 1;                          ///< of a window: step between its keys
   int64_t dilated_heads = 0;                     ///< number of leading heads with that dilation; 0: all

@@ -25,10 +25,12 @@ struct FullAttentionLayer final : Attention {
     context.window = window;
     if (rotary) {
       const auto rotated = linear_rotary(x, qkv->weight, qkv->bias, rotary->of(x, context.unpadded.get()));
+      if (context.projections) context.projections->push_back(rotated);
       const auto mixed = self_attention(rotated, Param(), heads, context, drop);
       const bool has_far_padding = window >= 0 && context.key_mask.defined() && !drop.active;
       return has_far_padding ? with_far_padding(mixed, rotated, context.key_mask) : mixed;
     }
+    if (context.projections) context.projections->push_back(qkv->forward(x));
     return linear_self_attention(x, qkv->weight, qkv->bias, heads, context, drop);
   }
   /// In evaluation, a padded query with no real key in its window has the mean of all values, as in transformers, where

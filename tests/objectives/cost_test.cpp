@@ -328,3 +328,25 @@ TEST_CASE("a loss costs something in the steps in which it counts, a frozen gene
   const auto discriminator = network_of(small<ElectraConfig>(), {rtd});
   CHECK(second.trained == counted_in(*discriminator, batch));
 }
+
+TEST_CASE("a teacher costs its forward pass, and the logits of more tokens are counted", "[objectives][cost][distil]") {
+  const auto batch = masked_batch();
+  const auto deeper = small<BertConfig>([](auto& c) { c.num_hidden_layers = 4, c.hidden_size = 24; });
+  for (const auto tokens : {TaughtTokens::all, TaughtTokens::predicted})
+    for (const double hidden : {0.0, 1.0}) {
+      DistilConfig config;
+      config.teacher = "runs/teacher";
+      config.tokens = tokens;
+      config.hidden = hidden;
+      const auto student = network_of(small<BertConfig>(), {MlmConfig{}}), teacher = network_of(deeper, {MlmConfig{}});
+      const double alone = student->cost(student->row_sizes(batch)).trained;
+      student->learn_from(config, teacher);
+      student->train();
+      const at::NoGradGuard no_grad;
+      const auto cost = student->cost(student->row_sizes(batch));
+      CHECK(all_of(cost) == counted_in(*student, batch));
+      CHECK(cost.trained > alone);
+      CHECK(cost.frozen > alone);
+      CHECK(student->training_flops(batch) == 6 * cost.trained + 2 * cost.frozen);
+    }
+}
