@@ -110,6 +110,7 @@ std::string documented(const std::string& kind) {
   if (kind == "data") return document(DataConfig{});
   if (kind == "optimizer") return document(OptimizerConfig{}) + other_kinds("kind", UpdateRule{});
   if (kind == "adaptation") return document(AdaptationSection{}) + other_kinds("kind", AdaptationConfig{});
+  if (kind == "distil") return document(DistilConfig{});
   if (kind == "schedule") return document(ScheduleConfig{}) + other_kinds("shape", ScheduleShape{});
   if (kind == "train") return document(TrainConfig{});
   if (kind == "evaluation") return document(EvaluationConfig{});
@@ -133,7 +134,7 @@ std::string documented(const std::string& kind) {
 }  // namespace
 
 std::vector<std::string> config_parts() {
-  std::vector<std::string> parts{"run",      "data",  "adaptation", "optimizer",
+  std::vector<std::string> parts{"run",      "data",  "adaptation", "distil",    "optimizer",
                                  "schedule", "train", "evaluation", "checkpoint"};
   for_each_kind([&](const auto& config) {  // performer and bigbird are models first; full attention has no keys
     if (!contains(parts, config.kind) && !document(config).empty()) parts.emplace_back(config.kind);
@@ -150,7 +151,7 @@ void add_config(CLI::App& app, Globals&) {
   verb->add_option(
       "kind", *kind,
       "run, a model (bert, roberta, ...), an objective (mlm, nsp, ...), an attention (window, alternating, "
-      "...), data, adaptation, optimizer, schedule, train, evaluation, checkpoint; or a key, such as "
+      "...), data, adaptation, distil, optimizer, schedule, train, evaluation, checkpoint; or a key, such as "
       "optimizer.learning_rate, its end, or what it begins with, such as train.budget");
   verb->add_flag("--markdown", *markdown, "print the reference of all config keys as Markdown tables");
   auto* file = verb->add_option("--resolved", *resolved, "print this YAML config with every key and preset resolved");

@@ -66,7 +66,8 @@ void check_same_point(const std::string& run, const RunConfig& config, const Tas
   for (const auto& changed : changed_keys(before, config)) {
     const auto is_in = [&](const char* section) { return changed.key.starts_with(section); };
     const bool is_setting = is_in("optimizer.") || is_in("schedule.") || is_in("train.") || is_in("objectives.") ||
-                            is_in("freeze.") || is_in("init.") || is_in("adaptation.") || changed.key == "task.metric";
+                            is_in("freeze.") || is_in("init.") || is_in("adaptation.") || is_in("distil.") ||
+                            changed.key == "task.metric";
     require<ConfigError>(!is_setting || (may_change(changed.key) && !is_in("train.budget.")), run,
                          ": is a run of another grid (", to_text(changed), ")", refusal);
   }

@@ -83,6 +83,7 @@ void start_or_resume(PretrainArguments& a) {
   const auto& config = a.command.config;
   check_tokens_paths(config.data);
   if (!a.command.resume && !config.init.from.empty()) check_run_path(config.init.from);
+  if (!a.command.resume && config.distil.is_on()) check_run_path(config.distil.teacher);
 }
 
 /// What a launcher that starts the run again goes on with: the run where it exists, whatever it was begun from.

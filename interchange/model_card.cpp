@@ -173,6 +173,7 @@ std::string training(const LoadedRun& run, const json& provenance) {
   const auto& state = run.state;
   std::string objectives;
   for (const auto& one : config.objectives) objectives += (objectives.empty() ? "" : " + ") + short_form(one);
+  if (config.distil.is_on()) objectives += concat(" + distil, of ", last_component(config.distil.teacher));
   const auto phases = config.train.phases.size();
   const auto sequences = static_cast<uint64_t>(config.train.batch_size * config.train.accumulation);
   const auto rows = concat(counted(sequences, "row"), " a step, of up to ",

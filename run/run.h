@@ -60,9 +60,9 @@ void describe(V& v, TimeBreakdown& l) {
   v.or_else("checkpoint", l.checkpoint, 0);
 }
 
-/// The checkpoint whose weights a run keeps where it does not train them.
+/// The checkpoint of another run whose weights a run keeps where it does not train them, or learns from.
 struct BaseRecord {
-  std::string checkpoint{};  ///< its path; empty: nothing is kept
+  std::string checkpoint{};  ///< its path; empty: there is none
   std::string weights{};     ///< their fingerprint (run/checkpoints/checksums.h)
 };
 
@@ -77,6 +77,7 @@ struct RunProgress {
   double flops = 0;    ///< of training
   double seconds = 0;  ///< of training, without evaluation and saving
   BaseRecord base{};
+  BaseRecord teacher{};
 };
 
 /// A run at a checkpoint: everything besides tensors that a resume needs.
@@ -130,6 +131,8 @@ void describe(V& v, TrainState& s) {
   v.or_else("yardstick", s.evaluation_protocol, "");
   v.or_else("base", s.base.checkpoint, "");
   v.or_else("base_weights", s.base.weights, "");
+  v.or_else("teacher", s.teacher.checkpoint, "");
+  v.or_else("teacher_weights", s.teacher.weights, "");
   v.or_else("row_rules", s.row_rules, 1);
   v.or_else("ledger", s.time_breakdown, {});
   v.count("metrics_bytes", s.metrics_bytes);

@@ -308,6 +308,7 @@ PretrainReport pretrain(const RunConfig& run_config, const PretrainOptions& opti
   require<ConfigError>(
       !config.data.tokens.empty(),
       "data.tokens is not given; prepare text with `cloze prepare` and name its folder with --set data.tokens=FOLDER");
+  require_teacher(config.distil);
   require_memory(config, 0, memory_for(config));
   std::optional<RunLock> lock;
   if (processes.is_first()) lock.emplace(options.run, options.resume);

@@ -55,7 +55,8 @@ std::string texts_of(const DataConfig& data) {
 /// Whether a key is of how a run began, so that going on with another value would only rename what was done.
 bool is_settled(const std::string& key) {
   return key.starts_with("init.") || key.starts_with("freeze.") || key.starts_with("adaptation.") ||
-         key == "train.seeds.init" || key.starts_with("model.initializer") || key.starts_with("task.");
+         key == "distil.teacher" || key == "train.seeds.init" || key.starts_with("model.initializer") ||
+         key.starts_with("task.");
 }
 
 /// Throws ConfigError for changes that nobody allowed, or that change nothing.

@@ -5,6 +5,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "run/checkpoints/base.h"
+#include "run/checkpoints/teacher.h"
 #include "run/config/load_config.h"
 #include "run/device.h"
 #include "run/memory.h"
@@ -33,11 +34,24 @@ void check_data(const Training& training) {
                        "again with --force, or leave it out");
 }
 
-void draw_weights(Training& training) {
+/// The teacher of a run: that of its checkpoint, or as its config names it.
+BaseRecord find_teacher(const Training& training, const Origin& origin) {
+  const auto before = origin.branch ? origin.branch->checkpoint : origin.checkpoint;
+  if (!training.config.distil.is_on() || before.empty()) return teacher_of(training.config);
+  auto teacher = load_state(before, nullptr).teacher;
+  teacher.checkpoint = located_checkpoint(training.options.run, teacher, "learns from", "");
+  return teacher;
+}
+
+/// Makes the network with drawn weights, and gives it its teacher, which the first process has found.
+void make_network(Training& training) {
   const auto& config = training.config;
   const auto& model = backbone_of(config.model);
   training.network = std::make_shared<Network>(config.model, config.objectives);
   keep_base(config, *training.network);
+  if (config.distil.is_on())
+    give_teacher(training.processes.broadcast_text(training.progress.teacher.checkpoint), config,
+                 training.store.tokenizer(), *training.network);
   initialize(collect_params(*training.network), model.initializer_range, is_truncated(model.initializer),
              rng_of(config.train, RandomStream::init));
 }
@@ -103,7 +117,7 @@ bool open_folder(Training& training, const Origin& origin) {
   InitReport initialized;
   if (!origin.initial.empty()) {
     initialized =
-        init_from(origin.initial, *training.network, training.store.tokenizer(), config.init.probe, config.objectives);
+        init_from(origin.initial, *training.network, training.store.tokenizer(), config.init, config.objectives);
     training.progress.base = recorded_base(initialized, *training.network);
   }
   const bool rows_differ = open_run_folder(training, origin);
@@ -125,7 +139,7 @@ std::unique_ptr<Stepper> make_stepper(Training& training) {
 
 void prepare_to_follow(Training& training) {
   check_means(training);
-  draw_weights(training);
+  make_network(training);
   training.stepper = make_stepper(training);
 }
 
@@ -133,11 +147,12 @@ Callbacks prepare(Training& training) {
   check_means(training);
   auto checkpoints = std::make_unique<Checkpoints>();
   auto suites = std::make_unique<SuiteEvaluation>(training, *checkpoints);
-  draw_weights(training);
-  check_groups(training.config.optimizer, collect_params(*training.network));
-  suites->check_lengths(training);
   const auto origin = find_origin(training.config, training.options);
   if (origin.branch) check_branch_point(training, *origin.branch);
+  training.progress.teacher = find_teacher(training, origin);
+  make_network(training);
+  check_groups(training.config.optimizer, collect_params(*training.network));
+  suites->check_lengths(training);
   if (!origin.checkpoint.empty())  // before the folder says what has changed
     check_weights(origin.checkpoint + "/weights.safetensors",
                   params_in(load_state(origin.checkpoint, nullptr), *training.network));

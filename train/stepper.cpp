@@ -56,6 +56,13 @@ void add(std::vector<LossPart>& sums, std::vector<LossPart> parts) {
   }
 }
 
+/// The parameters of a network, and of its teacher.
+std::vector<NamedParam> held_params(const Network& network) {
+  auto params = collect_params(network);
+  for (auto& named : network.teachers_params()) params.push_back(std::move(named));
+  return params;
+}
+
 /// True where every process computes faster in bf16: those of one run have one precision.
 bool all_have_bf16(Communicator& processes, const at::Device& device) {
   const auto all = processes.exchange({has_fast_bf16(device) ? 1.0 : 0.0});
@@ -79,7 +86,7 @@ struct Stepper::Impl {
         bf16(config.train.precision == Precision::bf16 && all_have_bf16(group, device)),
         configured_precision(name_of(config.train.precision)),
         counts_whole(config.train.budget.count == FlopsCount::published),
-        flat(collect_params(net), device),
+        flat(held_params(net), device),
         shares(group, config.train, flat),
         optimizer(config.optimizer, flat) {
     network.backbone->set_gradient_checkpointing(config.train.gradient_checkpointing);
@@ -279,7 +286,7 @@ struct Stepper::Impl {
 Stepper::Stepper(const RunConfig& config, Network& network, Communicator& processes)
     : impl_(std::make_unique<Impl>(config, network, processes)) {
   parameters_ = trained_parameters_ = impl_->flat.count();
-  for (const auto& [name, param] : impl_->flat.base()) parameters_ += param.value().numel();
+  for (const auto& [name, param] : base_params(collect_params(network))) parameters_ += param.value().numel();
 }
 Stepper::~Stepper() = default;
 

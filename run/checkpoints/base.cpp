@@ -22,12 +22,13 @@ std::vector<std::string> names_alone(std::vector<std::string> notes) {
   return notes;
 }
 
-/// Where the checkpoint of a base is now: at its path, or another one of its run with the same weights.
-std::string checkpoint_of(const std::string& run, const BaseRecord& base) {
+}  // namespace
+
+std::string located_checkpoint(const std::string& run, const BaseRecord& record, const char* use, const char* remedy) {
   const auto is_it = [&](const std::string& path) {
-    return is_step_folder(path) && (base.weights.empty() || weights_fingerprint(path) == base.weights);
+    return is_step_folder(path) && (record.weights.empty() || weights_fingerprint(path) == record.weights);
   };
-  const auto paths = likely_paths(run, base.checkpoint);
+  const auto paths = likely_paths(run, record.checkpoint);
   for (const auto& path : paths)
     if (is_it(path)) return path;
   for (const auto& path : paths) {
@@ -36,13 +37,10 @@ std::string checkpoint_of(const std::string& run, const BaseRecord& base) {
     for (const auto& name : step_folders(folder))
       if (is_it(folder + "/" + name)) return folder + "/" + name;
   }
-  fail<CheckpointError>(run, ": keeps weights of ", base.checkpoint, ", which ",
+  fail<CheckpointError>(run, ": ", use, " ", record.checkpoint, ", which ",
                         std::ranges::any_of(paths, is_step_folder) ? "has others by now" : "is not there any more",
-                        "; restore it (its weights have the XXH3 ", base.weights,
-                        "): the run itself has only what was trained beside them");
+                        "; restore it (its weights have the XXH3 ", record.weights, ")", remedy);
 }
-
-}  // namespace
 
 void keep_base(const RunConfig& config, Network& network) {
   network.adapt(config.adaptation.kind);
@@ -67,7 +65,9 @@ std::vector<NamedParam> params_in(const TrainState& state, const Network& networ
 void load_base(const std::string& run, const TrainState& state, const RunConfig& config, Network& network,
                const Tokenizer& tokenizer) {
   if (state.base.checkpoint.empty()) return;
-  init_from(checkpoint_of(run, state.base), network, tokenizer, config.init.probe, config.objectives);
+  const auto checkpoint =
+      located_checkpoint(run, state.base, "keeps weights of", ": the run itself has only what was trained beside them");
+  init_from(checkpoint, network, tokenizer, config.init, config.objectives);
 }
 
 }  // namespace cloze

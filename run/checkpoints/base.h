@@ -7,6 +7,12 @@ namespace cloze {
 /// Makes base what the config keeps (init.probe, freeze.layers, adaptation), and adds what is trained beside it.
 void keep_base(const RunConfig& config, Network& network);
 
+/// Where the checkpoint of `record` is now: at its path, or another one of its run with the same weights. Throws
+/// CheckpointError, which ends with `remedy`, where it is gone or has other weights by now.
+///
+/// use  what `run` does with it: `keeps weights of`
+std::string located_checkpoint(const std::string& run, const BaseRecord& record, const char* use, const char* remedy);
+
 /// What checkpoints say of the base; empty where nothing is base. Throws ConfigError for a base parameter that `report`
 /// did not take from the other run.
 BaseRecord recorded_base(const InitReport& report, const Network& network);

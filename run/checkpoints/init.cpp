@@ -81,6 +81,17 @@ std::string name_in_encoder(const std::string& name) {
   return name.starts_with(encoder) ? "backbone.stack." + name.substr(encoder.size()) : name;
 }
 
+/// The name that a parameter of layer `mapped`[m - 1] has in layer m; of a layer that is not mapped empty. Layers of
+/// several blocks are not known here.
+std::string name_in_fewer_layers(const std::string& name, const std::vector<int64_t>& mapped) {
+  const std::string stack = "backbone.stack.";
+  const auto end = name.find('.', stack.size());
+  if (mapped.empty() || !name.starts_with(stack) || !std::isdigit(name[stack.size()])) return name;
+  const auto layer = std::stoll(name.substr(stack.size(), end - stack.size())) + 1;
+  const auto found = std::ranges::find(mapped, layer);
+  return found == mapped.end() ? "" : concat(stack, found - mapped.begin(), name.substr(end));
+}
+
 /// Copies a projection of global tokens from that of all tokens; false: it is none, or that does not fit.
 bool copy_local_projection(const std::string& name, const Sources& sources, const Tensor& value) {
   const auto local = local_projection_of(name);
@@ -113,15 +124,17 @@ bool is_of_head(const std::string& parameter, const std::vector<std::string>& he
 bool is_of_layer(const Param& param) { return param.depth() > 0 && !param.is_of_head() && param.value().dim() > 1; }
 
 /// The parameters of a run that others can be made from; those of heads of other tasks are left out.
-Sources sources_of(const LoadedRun& source, const Network& network, const Objectives& objectives, InitReport& report) {
+Sources sources_of(const LoadedRun& source, const Network& network, const std::vector<int64_t>& layers,
+                   const Objectives& objectives, InitReport& report) {
   Sources sources;
   const auto differing = heads_of_other_tasks(source.config.objectives, objectives);
   const bool is_encoder = backbone_of(network.model_config()).is_encoder();
   for (const auto& [name, param] : collect_params(*source.network)) {
-    if (is_of_head(name, differing))
+    const auto own = name_in_fewer_layers(is_encoder ? name_in_encoder(name) : name, layers);
+    if (is_of_head(name, differing) || own.empty())
       report.unused.push_back(name);
     else
-      sources.emplace(is_encoder ? name_in_encoder(name) : name, param.value().detach());
+      sources.emplace(own, param.value().detach());
   }
   return sources;
 }
@@ -141,7 +154,7 @@ std::vector<std::string> other_options(const Objectives& before, const Objective
 
 }  // namespace
 
-InitReport init_from(const std::string& path, Network& network, const Tokenizer& tokenizer, bool probe,
+InitReport init_from(const std::string& path, Network& network, const Tokenizer& tokenizer, const InitConfig& options,
                      const Objectives& objectives) {
   if (is_step_folder(path)) require_intact(path);
   const auto source = open_run(path);
@@ -154,14 +167,17 @@ InitReport init_from(const std::string& path, Network& network, const Tokenizer&
   report.from = source.checkpoint;
   report.other_options = other_options(source.config.objectives, objectives);
   report.weights = weights_fingerprint(source.checkpoint);
-  const auto sources = sources_of(source, network, objectives, report);
   const auto& model = backbone_of(network.model_config());
   const auto& source_model = backbone_of(source.config.model);
+  const auto layers = options.layers.empty() ? std::vector<int64_t>()
+                                             : mapped_layers(options.layers, model.num_hidden_layers,
+                                                             source_model.num_hidden_layers, "init.layers", path);
+  const auto sources = sources_of(source, network, layers, objectives, report);
   std::set<std::string> used;
   bool has_layer = false;
   at::NoGradGuard no_grad;
   for (const auto& [name, param] : collect_params(network)) {
-    const auto stored = probe && param.is_of_head() ? sources.end() : sources.find(name);
+    const auto stored = options.probe && param.is_of_head() ? sources.end() : sources.find(name);
     if (stored != sources.end()) {
       used.insert(name);
       has_layer = has_layer || (is_of_layer(param) && stored->second.sizes() == param.value().sizes());

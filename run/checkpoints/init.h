@@ -28,10 +28,10 @@ struct InitReport {
 ///
 /// The head of a task is copied where both have the same labels in the same order, or the same scale of values.
 ///
-/// probe       parameters of heads and of the pooler are drawn
+/// options     its layers and probe: with `probe`, parameters of heads and of the pooler are drawn
 /// objectives  those of `network`
-InitReport init_from(const std::string& run, Network& network, const Tokenizer& tokenizer, bool probe = false,
-                     const Objectives& objectives = {});
+InitReport init_from(const std::string& run, Network& network, const Tokenizer& tokenizer,
+                     const InitConfig& options = {}, const Objectives& objectives = {});
 
 /// The report as one line of the log.
 std::string to_text(const InitReport& report);

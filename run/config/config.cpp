@@ -131,6 +131,25 @@ void check_adaptation(const RunConfig& c, Constraints& constraints) {
                      "name layers, or train heads alone with init.probe");
 }
 
+/// A teacher, and layers of a deeper network to begin with.
+void check_teaching(const RunConfig& c, Constraints& constraints) {
+  check_distil(c.distil, objective_setting(c), constraints);
+  constraints.forbid(c.distil.is_on() && c.init.probe,
+                     "distil trains a network, and init.probe keeps it as it is; leave one of them out");
+  constraints.forbid(
+      c.distil.is_on() && c.distil.reads_attention() && c.train.gradient_checkpointing,
+      "distil.scores, distil.attention and distil.values read what train.gradient_checkpointing does not "
+      "keep; set it to false, or them to 0");
+  constraints.forbid(!c.init.layers.empty() && c.init.from.empty(),
+                     "init.layers are those of another run; name it with init.from");
+  const auto* sharing = as<LayerSharing>(c.model);
+  const auto depth = backbone_of(c.model).num_hidden_layers;
+  const bool has_others = sharing && (sharing->groups_of(depth) < depth || sharing->inner_group_num > 1);
+  constraints.forbid(!c.init.layers.empty() && (!as<TransformerConfig>(c.model) || has_others),
+                     "init.layers chooses among layers of one stack that have weights of their own, and those of ",
+                     kind_of(c.model), " are others; leave it out");
+}
+
 /// A run is fine-tuned on one task, with one head of it, and its rows are those of the task whatever its phases.
 void check_task(const RunConfig& c, Constraints& constraints) {
   const auto& task = c.task;
@@ -304,6 +323,7 @@ void validate(const RunConfig& c) {
   check_depths(c, constraints);
   check_probe(c, constraints);
   check_adaptation(c, constraints);
+  check_teaching(c, constraints);
   check_task(c, constraints);
   check_phases(c, constraints);
   check_device(c.train.device, constraints);

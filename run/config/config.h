@@ -4,6 +4,7 @@
 #include "models/families/model_config.h"
 #include "models/adaptation/config.h"
 #include "objectives/config.h"
+#include "objectives/distil/config.h"
 #include "optimizers/config.h"
 #include "run/config/schedule_config.h"
 #include "run/config/train_config.h"
@@ -54,6 +55,7 @@ void describe(V& v, CheckpointConfig& c) {
 /// Initial weights.
 struct InitConfig {
   std::string from;
+  std::vector<int64_t> layers{};
   bool probe = false;
 };
 
@@ -62,6 +64,10 @@ void describe(V& v, InitConfig& c) {
   v("from", c.from,
     "run directory, or step folder of one, whose weights initialize a new run where they fit; empty = random "
     "initialization");
+  v("layers", c.layers,
+    "its layers that this network's begin with, one for each, from 1 on: every = of 12 for 6 the layers 2, 4, ... 12; "
+    "last = the last; [] = those of the same numbers",
+    layer_list());
   v("probe", c.probe,
     "the backbone of init.from stays as it is, without dropout, and new heads (and the pooler) are trained on it");
 }
@@ -148,6 +154,7 @@ struct RunConfig {
   AdaptationSection adaptation{};
   TaskSection task{};
   Objectives objectives = default_objectives();
+  DistilConfig distil{};
   DataConfig data{};
   OptimizerConfig optimizer{};
   ScheduleConfig schedule{};
@@ -176,6 +183,7 @@ void describe(V& v, RunConfig& c) {
   v("adaptation", c.adaptation, "how much of them is trained");
   v("task", c.task, "the task of a fine-tuned run");
   v("objectives", c.objectives, "losses, summed in every step");
+  v("distil", c.distil, "losses by which the network becomes like another run's, its teacher");
   v("data", c.data, "prepared tokens and how they are packed into sequences");
   v("optimizer", c.optimizer, "the update of the weights");
   v("schedule", c.schedule, "learning rate schedule");

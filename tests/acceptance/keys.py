@@ -71,7 +71,8 @@ FINETUNED = {
 VALUES = {
     "checkpoint.at_words": ["[20]"], "data.mixture": ["[{tokens: other}]"], "data.tokens": ["other"],
     "evaluation.max_seq_length": ["16"], "evaluation.objectives": ["[{kind: mlm, mlm_probability: 0.3}]"],
-    "evaluation.suites": ["[pairs.jsonl]"], "init.from": ["base"], "model.vocab_size": ["500"],
+    "evaluation.suites": ["[pairs.jsonl]"], "init.from": ["base"], "init.layers": ["[2, 1]"],
+    "distil.teacher": ["base"], "distil.layers": ["[2, 1]"], "model.vocab_size": ["500"],
     "model.attention.global_layers": ["[0]"], "objectives.0.generator_hidden_size": ["1"],
     "objectives.0.class_weights": ["[1, 2]"], "objectives.0.labels": ["[a, b]"], "objectives.0.layer": ["[1]"],
     "objectives.0.mixture": ["[{share: 1, unit: word}]"], "objectives.0.mlm.mixture": ["[{share: 1, unit: word}]"],
@@ -102,6 +103,10 @@ WITH = {
     "evaluation.suite_every": ["evaluation.suites=[pairs.jsonl]"],
     "evaluation.suite_items": ["evaluation.suites=[pairs.jsonl]"],
     "freeze.layers": ["init.from=base"], "init.probe": ["init.from=base"],
+    "init.layers": ["init.from=base"], "distil.layers": ["distil.teacher=base", "distil.hidden=1"],
+    **{f"distil.{key}": ["distil.teacher=base"] for key in (
+        "like", "logits", "temperature", "tokens", "cosine", "hidden", "embeddings", "scores", "attention", "values",
+        "patient")},
     "model.rope_theta": ["model.position_embeddings=rotary"],
     "objectives.0.decay_steps": ["objectives.0.initial_mlm_probability=0.5"],
     "objectives.0.draw_per": ["objectives.0.unit=word"],

@@ -43,7 +43,7 @@ TEST_CASE("an encoder-decoder for pairs is initialized from one that was trained
   auto encoder = before.config.model;  // alone, as tags are read from
   transformer_of(encoder).architecture = Architecture::encoder;
   Network alone(encoder, Objectives{});
-  const auto of_encoder = init_from(dir / "spans", alone, before.tokenizer, false, {});
+  const auto of_encoder = init_from(dir / "spans", alone, before.tokenizer, {}, {});
   CHECK(of_encoder.fresh.empty());
   for (const auto& [name, param] : collect_params(alone)) {
     const auto whole = name.starts_with("backbone.stack.") ? "backbone.encoder." + name.substr(15) : name;

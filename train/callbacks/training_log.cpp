@@ -96,6 +96,17 @@ void announce_trained(const Training& training) {
                   "; checkpoints hold what is trained, and name ", training.progress.base.checkpoint, " for the rest"));
 }
 
+/// What the network learns from, and what of it.
+void announce_teacher(const Training& training) {
+  const auto* teacher = training.network->teacher();
+  if (!teacher) return;
+  int64_t parameters = 0;
+  for (const auto& [name, param] : collect_params(*teacher)) parameters += param.value().numel();
+  log_info("model",
+           concat("its teacher is ", training.progress.teacher.checkpoint, ": ", kind_of(teacher->model_config()), ", ",
+                  thousands(static_cast<uint64_t>(parameters)), " parameters, which are neither trained nor saved"));
+}
+
 void announce_model(const Training& training) {
   const auto& config = training.config;
   const auto& stepper = *training.stepper;
@@ -105,6 +116,7 @@ void announce_model(const Training& training) {
   log_info("model", concat(kind_of(config.model), ", ", thousands(static_cast<uint64_t>(stepper.parameters())),
                            " parameters, vocabulary ", thousands(static_cast<uint64_t>(rows)), used));
   announce_trained(training);
+  announce_teacher(training);
   std::string names;
   for (const auto& objective : training.network->objectives) names += (names.empty() ? "" : " + ") + objective->name();
   const int threads = at::get_num_threads();
@@ -267,7 +279,7 @@ void TrainingLog::finish(Training& training) { look_for_divergence(training); }
 
 void TrainingLog::look_for_divergence(Training& training) const {
   for (const auto& part : line_.parts)
-    if (is_far_above_guessing(part.loss(), training.guessing))
+    if (!is_of_distil(part.name) && is_far_above_guessing(part.loss(), training.guessing))
       report_divergence(
           training, divergence_warning("loss of " + part.name, part.loss(), training.progress.step, training.guessing));
 }

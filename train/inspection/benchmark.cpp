@@ -16,6 +16,7 @@
 #include "train/loader.h"
 #include "optimizers/optimizer.h"
 #include "run/checkpoints/base.h"
+#include "run/checkpoints/teacher.h"
 #include "run/device.h"
 #include "run/memory.h"
 #include "run/training_rows.h"
@@ -174,6 +175,7 @@ std::shared_ptr<Network> initial_network(const RunConfig& config) {
   const auto& model = backbone_of(config.model);
   auto network = std::make_shared<Network>(config.model, config.objectives);
   keep_base(config, *network);
+  give_teachers_shape(config, *network);
   initialize(collect_params(*network), model.initializer_range, is_truncated(model.initializer),
              rng_of(config.train, RandomStream::init));
   return network;

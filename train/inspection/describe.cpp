@@ -10,6 +10,7 @@
 #include "core/text.h"
 #include "objectives/constraints.h"
 #include "objectives/network.h"
+#include "run/checkpoints/teacher.h"
 #include "run/config/evaluation_protocol.h"
 #include "run/device.h"
 #include "run/training_rows.h"
@@ -93,7 +94,12 @@ void add_memory(const RunConfig& config, const std::vector<RowSizes>& rows, Desc
 
 }  // namespace
 
-std::vector<RowSizes> expected_rows(const RunConfig& config) { return expected_rows(objective_setting(config)); }
+std::vector<RowSizes> expected_rows(const RunConfig& config) {
+  auto rows = expected_rows(objective_setting(config));
+  if (config.distil.is_on() && config.distil.reads_all_tokens() && config.task.name.empty())
+    for (auto& row : rows) row.read = row.length;
+  return rows;
+}
 
 namespace {
 
@@ -103,7 +109,12 @@ RunConfig with_vocabulary(const RunConfig& config) {
   const auto& tokens = config.data.tokens;
   std::error_code unknown;
   const bool is_needed = backbone_of(config.model).vocab_size == 0;
-  if (tokens.empty() || (!is_needed && !std::filesystem::exists(tokens + "/manifest.json", unknown))) return config;
+  if (tokens.empty() || (!is_needed && !std::filesystem::exists(tokens + "/manifest.json", unknown))) {
+    auto known = config;  // a teacher reads the same tokens
+    const auto teacher = teachers_config(config);
+    if (teacher && is_needed) backbone_of(known.model).vocab_size = backbone_of(teacher->model).vocab_size;
+    return known;
+  }
   return resolved_config(config, open_tokens(config, "train"));
 }
 
@@ -123,6 +134,7 @@ Description describe_run(const RunConfig& run_config) {
   d.vocab_known = backbone_of(config.model).vocab_size > 0;
   const auto network =
       d.vocab_known ? std::make_shared<Network>(config.model, config.objectives) : network_with(config, 1);
+  give_teachers_shape(config, *network);
   add_layers(*network, d.vocab_known ? *network : *network_with(config, 2), config.optimizer, d);
   const auto rows = expected_rows(config);
   const double tokens = total(rows, &RowSizes::length);
@@ -131,6 +143,9 @@ Description describe_run(const RunConfig& run_config) {
   d.flops_per_token = batch / tokens;
   d.flops_per_step = batch * static_cast<double>(config.train.accumulation);
   add_memory(config, rows, d);
+  for (const auto& [name, param] : network->teachers_params())
+    d.teacher_bytes += 4 * static_cast<double>(param.value().numel());
+  if (config.train.precision == Precision::bf16) d.teacher_bytes *= 1.5;
   if (config.train.device == "cpu") d.processor = shown_processor();
   return d;
 }
@@ -155,12 +170,13 @@ std::string to_text(const Description& d) {
   out += concat("\nFLOPs      ", with_prefix(d.flops_per_token), " per token, ", with_prefix(d.flops_per_step),
                 " per step (forward and backward; prediction head at ", significant(100 * d.predicted_fraction, 3),
                 " % of the tokens)\n");
-  const double total =
-      d.weight_bytes + d.gradient_bytes + d.optimizer_bytes + d.shadow_bytes + d.activation_bytes + d.carried_bytes;
+  const double total = d.weight_bytes + d.gradient_bytes + d.optimizer_bytes + d.shadow_bytes + d.activation_bytes +
+                       d.carried_bytes + d.teacher_bytes;
   out += concat("memory     ", bytes(total), ": weights ", bytes(d.weight_bytes), ", gradients ",
                 bytes(d.gradient_bytes), ", optimizer ", bytes(d.optimizer_bytes), ", bf16 copies ",
                 bytes(d.shadow_bytes), ", activations about ", bytes(d.activation_bytes));
   if (d.carried_bytes > 0) out += ", recurrence memory " + bytes(d.carried_bytes);
+  if (d.teacher_bytes > 0) out += ", teacher " + bytes(d.teacher_bytes);
   if (!d.processor.empty()) out += "\nprocessor  " + d.processor;
   return out;
 }
@@ -179,7 +195,8 @@ nlohmann::json to_json(const Description& d) {
             {"optimizer", d.optimizer_bytes},
             {"bf16_copies", d.shadow_bytes},
             {"activations", d.activation_bytes},
-            {"carried", d.carried_bytes}}},
+            {"carried", d.carried_bytes},
+            {"teacher", d.teacher_bytes}}},
           {"processor", d.processor}};
 }
 

@@ -21,6 +21,7 @@ struct Description {
   double flops_per_token = 0, flops_per_step = 0;
   double weight_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0, shadow_bytes = 0, activation_bytes = 0;
   double carried_bytes = 0;  ///< recurrence memory (mems) of the rows of a step
+  double teacher_bytes = 0;  ///< weights of a teacher, with their bf16 copies
   std::string processor;     ///< this one, with the kernels that it has; empty: the config trains on a GPU
 };
 

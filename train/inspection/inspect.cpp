@@ -39,7 +39,7 @@ Replacements::Replacements(const InspectedRun& run)
   const auto& model = backbone_of(config_.model);
   initialize(collect_params(*network_), model.initializer_range, is_truncated(model.initializer),
              rng_of(config_.train, RandomStream::init));
-  if (!config_.init.from.empty()) init_from(config_.init.from, *network_, run.tokenizer(), config_.init.probe);
+  if (!config_.init.from.empty()) init_from(config_.init.from, *network_, run.tokenizer(), config_.init);
   network_->train();
 }
 

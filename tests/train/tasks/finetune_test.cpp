@@ -533,3 +533,49 @@ TEST_CASE("a run of a task without its head, its figure or its rows is refused b
   refused(wrong, "objective classification reads the rows of a task, and " + toy().base.data.tokens +
                      " has none; fine-tune with `cloze finetune RUN TASK.yaml`");
 }
+
+TEST_CASE("on a task a run learns from one that was fine-tuned on it, of any kind of head", "[train][task][distil]") {
+  TempDir dir;
+  const std::vector<std::pair<std::string, std::string>> tasks{
+      {"labels", toy_task}, {"tags", tags_task()}, {"answers", answers_task()}, {"choices", choice_task()}};
+  for (const auto& [name, yaml] : tasks) {
+    INFO(name);
+    auto config = finetuned(dir, yaml, name);
+    config.train.budget.epochs = 2;
+    if (name == "answers") config.task.metric = "f1";
+    finetune(config, {.run = dir / (name + "-teacher")});
+    auto taught = config;
+    taught.train.budget.epochs = 6;
+    taught.distil.teacher = dir / (name + "-teacher");
+    taught.distil.temperature = 2;
+    as_kind(taught.objectives[0]).weight = 0;  // what it learns is from the teacher
+    taught.train.seed = 5;
+    const auto report = finetune(taught, {.run = dir / (name + "-student")});
+    const auto rows = metrics(dir / (name + "-student"));
+    double first = std::nan(""), last = first;
+    for (const auto& row : rows) {
+      if (!row.contains("distil")) continue;
+      if (std::isnan(first)) first = row.at("distil").at("loss");
+      last = row.at("distil").at("loss");
+    }
+    CHECK(last < first);
+    CHECK(report.held_out.size() == 1);
+    CHECK(open_run(dir / (name + "-student")).network->objectives.size() == 1);
+  }
+  auto config = finetuned(dir, toy_task, "labels");
+  config.distil.teacher = dir / "tags-teacher";
+  CHECK_THROWS_WITH(finetune(config, {.run = dir / "refused"}),
+                    Contains("tags-teacher has no head for classification, so that it has no logits to learn; "
+                             "fine-tune it on the task first, or set it to 0"));
+  auto others = finetuned(dir, toy_task, "labels");
+  std::swap(as<ClassificationConfig>(others.objectives[0])->labels[0],
+            as<ClassificationConfig>(others.objectives[0])->labels[1]);
+  others.distil.teacher = dir / "labels-teacher";
+  CHECK_THROWS_WITH(finetune(others, {.run = dir / "refused"}),
+                    Contains("labels-teacher: has the labels high, low, and this run low, high, in this order; "
+                             "fine-tune the teacher on the same task"));
+  auto values = finetuned(dir, values_task(), "values");
+  values.distil.teacher = dir / "labels-teacher";
+  CHECK_THROWS_WITH(finetune(values, {.run = dir / "refused"}),
+                    Contains("distil.logits compares distributions, and regression has none; set it to 0"));
+}
