@@ -183,12 +183,13 @@ void describe(V& v, RunConfig& c) {
   v("adaptation", c.adaptation, "how much of them is trained");
   v("task", c.task, "the task of a fine-tuned run");
   v("objectives", c.objectives, "losses, summed in every step");
-  v("distil", c.distil, "losses by which the network becomes like another run's, its teacher");
   v("data", c.data, "prepared tokens and how they are packed into sequences");
   v("optimizer", c.optimizer, "the update of the weights");
   v("schedule", c.schedule, "learning rate schedule");
   v("train", c.train, "the training loop");
   v("evaluation", c.evaluation, "held-out evaluation");
+  // After a part that is standalone, for its presets are its own.
+  v("distil", c.distil, "losses by which the network becomes like another run's, its teacher");
   v("checkpoint", c.checkpoint, "checkpoints and logging");
 }
 
