@@ -148,6 +148,15 @@ def numbers_of(*words, **how):
     return [number for line in lines for number in walk(json.loads(line))]
 
 
+def check_words(name, file):
+    """Words have the values of the processor; the completeness of these is rounding."""
+    on_card, without = ([[word["value"] for word in json.loads(line).get("words", [])] for line in run(
+        "attribute", name, file, "--json", card=card, log=subprocess.DEVNULL).splitlines()] for card in (True, False))
+    close = all(max(map(abs, b), default=0) * 1e-3 >= max((abs(x - y) for x, y in zip(a, b)), default=0)
+                for a, b in zip(on_card, without))
+    check(f"words of {name}", len(on_card) == len(without) > 1 and close, f"{on_card}\n{without}")
+
+
 def check_tasks():
     """Each kind of task has the losses and predictions of the processor."""
     texts = [("the cat sat", "a mouse slept"), ("a dog barked", "the cat ran")]
@@ -174,6 +183,7 @@ def check_tasks():
                 "train.dropout_masks=exact")
         check_close(f"losses of {kind}", losses(f"{kind}-cuda"), losses(f"{kind}-cpu"), 1e-4)
         check_both("predict", f"{kind}-cuda", name)
+        if kind in ("classification", "regression", "spans"): check_words(f"{kind}-cuda", name)
     said = run("predict", "tagging-cuda", "words.conll", card=False)
     check("without a GPU they are computed on the processor", "not here; it is computed on the CPU" in said, said)
 
