@@ -100,7 +100,7 @@ void add_outputs(Network& network, HeadUse use, const RowStates& rows, std::vect
 
 }  // namespace
 
-Tensor logits_of_batch(Network& network, const Batch& batch) {
+Tensor task_logits(Network& network, const Batch& batch) {
   auto& head = *network.objectives[0];
   Inputs inputs = batch;
   inputs.read_positions = head.read_positions(batch);
@@ -116,7 +116,7 @@ TaskOutputs run_rows(Network& network, const Objectives& objectives, const std::
   if (const auto* probes = probes_of(network)) return run_probes(network, objectives, rows).at(probes->chosen());
   TaskOutputs outputs;
   outputs.logits.resize(rows.size());
-  const auto compute = [&](const Batch& batch) { return logits_of_batch(network, batch).to(at::kCPU); };
+  const auto compute = [&](const Batch& batch) { return task_logits(network, batch).to(at::kCPU); };
   for_each_batch(
       network, setting, rows, /*with_targets=*/false, batch_tokens, compute,
       [&](const Tensor& logits, const Batch&, std::span<const size_t> numbers) {

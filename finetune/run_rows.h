@@ -25,7 +25,7 @@ class InEvaluation {
 };
 
 /// The logits of a batch with gradients, if they are on: [B, L] of texts and candidates, [B, T, L] of tokens.
-Tensor logits_of_batch(Network& network, const Batch& batch);
+Tensor task_logits(Network& network, const Batch& batch);
 
 /// The outputs of rows, in the order of the rows.
 struct TaskOutputs {

@@ -45,7 +45,7 @@ std::vector<Attribution> attributions_of(const ScoredRows& in, const std::vector
 /// the zeros of Legendre's polynomial, by Newton's method. Source: Abramowitz and Stegun 1964, 25.4.29.
 std::vector<std::pair<double, double>> gauss_legendre(int64_t n);
 
-/// Draws n words that are present or not, of which `absent` in 1 ... n at even odds are not, all subsets of a size
+/// Which of some words a drawn text has: 1 to all of them are gone, each number at even odds, all subsets of a size
 /// alike.
 std::vector<bool> drawn_words(size_t words, Stream& stream);
 

@@ -46,7 +46,7 @@ class VariantBatch {
 
   /// Computes the scores of its variants.
   void score(TokenGradient gradient, std::vector<VariantScore>& all) {
-    const auto logits = generates_ ? next_token_logits() : logits_of_batch(in_.network, batch_);  // [B, (T), L]
+    const auto logits = generates_ ? next_token_logits() : task_logits(in_.network, batch_);  // [B, (T), L]
     std::vector<int64_t> places;
     for (const auto n : numbers_) {
       const auto score = score_of(n);
