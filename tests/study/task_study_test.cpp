@@ -339,7 +339,7 @@ constexpr const char* fake_benchmark = R"sh(#!/bin/bash
 folder="$(dirname "$0")/probed"
 mkdir -p "$folder"
 cp "$2" "$folder/$(ls "$folder" | wc -l).yaml"
-tokens=$(sed -n 's/^  tokens: "*\([^"]*\)"*$/\1/p' "$2")
+tokens=$(sed -n '/^data:/,/^[^ ]/s/^  tokens: "*\([^"]*\)"*$/\1/p' "$2")
 if [ ! -f "$tokens/manifest.json" ]; then echo "cloze: error: no rows in '$tokens'" >&2; exit 1; fi
 if grep -q 'batch_size: 9' "$2"; then echo 'cloze: error: an odd batch' >&2; exit 2; fi
 gflop=5
