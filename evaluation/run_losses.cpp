@@ -17,7 +17,7 @@
 #include "core/text.h"
 #include "data/prepare/prepare.h"
 #include "data/prepare/sources.h"
-#include "data/prepare/spool.h"
+#include "data/reading/spool.h"
 #include "data/store/manifest.h"
 #include "data/store/read_mixture.h"
 #include "run/config/load_config.h"

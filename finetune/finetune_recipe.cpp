@@ -9,7 +9,7 @@
 #include "core/spelling.h"
 #include "core/text.h"
 #include "run/config/load_config.h"
-#include "tasks/kinds/kind.h"
+#include "tasks/kind.h"
 
 namespace cloze {
 

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "data/reading/table_reader.h"
-#include "data/store/manifest.h"
+#include "data/reading/prepared_folder.h"
 
 namespace cloze {
 

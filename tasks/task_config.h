@@ -17,7 +17,7 @@
 #include "core/config/config.h"
 #include "core/text_template.h"
 #include "tasks/item.h"
-#include "tasks/kinds/kind.h"
+#include "tasks/kind.h"
 #include "tasks/tag_scheme.h"
 
 namespace cloze {

@@ -15,7 +15,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/text.h"
-#include "data/prepare/spool.h"
+#include "data/reading/spool.h"
 #include "data/reading/byte_source.h"
 #include "data/reading/table_reader.h"
 

@@ -9,7 +9,7 @@
 
 #include "core/config/config_rule.h"
 #include "core/error.h"
-#include "data/prepare/spool.h"
+#include "data/reading/spool.h"
 #include "data/reading/reader.h"
 #include "data/store/shard.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/prepare/spool.h"
+#include "data/reading/spool.h"
 
 namespace cloze {
 

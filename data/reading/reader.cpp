@@ -21,7 +21,7 @@
 #include "data/reading/pair_reader.h"
 #include "data/reading/table_reader.h"
 #include "data/reading/text_lines.h"
-#include "data/store/manifest.h"
+#include "data/reading/prepared_folder.h"
 #include "data/tokenizers/utf8.h"
 
 namespace cloze {

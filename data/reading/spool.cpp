@@ -1,4 +1,4 @@
-#include "data/prepare/spool.h"
+#include "data/reading/spool.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

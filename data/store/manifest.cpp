@@ -18,6 +18,7 @@
 #include "core/log.h"
 #include "core/spelling.h"
 #include "core/stopwatch.h"
+#include "data/reading/prepared_folder.h"
 #include "data/reading/reader.h"
 
 namespace cloze {
@@ -106,17 +107,6 @@ void write_manifest(const std::string& folder, const Manifest& m) {
     content["contents_fingerprint"] = hash_of(content["contents"]);
   }
   write_atomic(folder + "/manifest.json", json_text(content, 1) + "\n");
-}
-
-bool is_token_store(const std::string& folder) {
-  const std::string path = folder + "/manifest.json";
-  std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) return false;
-  try {
-    return read_text(path).find("\"cloze-tokens\"") != std::string::npos;
-  } catch (const Error&) {
-    return false;  // unreadable, or longer than a manifest
-  }
 }
 
 Manifest read_manifest(const std::string& folder) {

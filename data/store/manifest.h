@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/prepare/spool.h"
+#include "data/reading/spool.h"
 #include "data/store/shard.h"
 
 namespace cloze {
@@ -48,9 +48,6 @@ void write_manifest(const std::string& folder, const Manifest& manifest);
 
 /// Throws DataError for a missing, damaged or foreign manifest.
 Manifest read_manifest(const std::string& folder);
-
-/// Whether a folder has a manifest of Cloze, intact or damaged.
-bool is_token_store(const std::string& folder);
 
 /// Path and size of each input, with the modification time of a file or the hash of a copied stream.
 nlohmann::json file_facts(const std::vector<std::string>& inputs, const std::map<std::string, Spooled>& spooled);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "data/tokenizer.h"
-#include "tasks/kinds/kind.h"
+#include "tasks/kind.h"
 #include "tasks/rows/task_row.h"
 
 namespace cloze {

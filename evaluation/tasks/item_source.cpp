@@ -8,7 +8,7 @@
 #include <iostream>
 
 #include "core/text.h"
-#include "data/prepare/spool.h"
+#include "data/reading/spool.h"
 #include "data/reading/line_reader.h"
 #include "tasks/inspect_task.h"
 

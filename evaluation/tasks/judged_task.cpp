@@ -8,7 +8,7 @@
 #include "evaluation/tasks/generated_items.h"
 #include "tasks/scores/floors.h"
 #include "tasks/scores/item_clusters.h"
-#include "tasks/kinds/spans/span_answer.h"
+#include "tasks/scores/span_answer.h"
 #include "tasks/scores/task_metric.h"
 #include "tasks/scores/temperature.h"
 

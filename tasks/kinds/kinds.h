@@ -2,7 +2,7 @@
 // The kinds of tasks that there are, a line each: each has a folder of its name with a function make_NAME().
 #include <memory>
 
-#include "tasks/kinds/kind.h"
+#include "tasks/kind.h"
 
 #define CLOZE_TASK_KINDS(each) \
   each(classification) each(multilabel) each(regression) each(tagging) each(spans) each(choice) each(generation)

@@ -19,6 +19,7 @@
 #include "core/json_fields.h"
 #include "core/log.h"
 #include "core/text.h"
+#include "data/reading/prepared_folder.h"
 #include "data/store/manifest.h"
 #include "data/store/token_store.h"
 #include "tasks/inspect_task.h"

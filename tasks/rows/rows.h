@@ -8,7 +8,7 @@
 
 #include "data/tokenizer.h"
 #include "tasks/item.h"
-#include "tasks/kinds/kind.h"
+#include "tasks/kind.h"
 #include "tasks/rows/truncation.h"
 #include "tasks/rows/special_token_template.h"
 #include "tasks/rows/task_row.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "tasks/kinds/classification/word_regression.h"
+#include "tasks/scores/word_regression.h"
 
 namespace cloze {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tasks/kinds/spans/span_answer.h"
+#include "tasks/scores/span_answer.h"
 #include "tasks/item.h"
 #include "tasks/rows/task_row.h"
 #include "tasks/task_config.h"

@@ -11,7 +11,7 @@
 #include "core/report/score.h"
 #include "core/config/config_rule.h"
 #include "tasks/item.h"
-#include "tasks/kinds/kind.h"
+#include "tasks/kind.h"
 #include "tasks/tag_scheme.h"
 
 namespace cloze {

@@ -1,4 +1,4 @@
-#include "tasks/kinds/spans/span_answer.h"
+#include "tasks/scores/span_answer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include "data/tokenizers/characters.h"
 #include "data/tokenizers/utf8.h"
-#include "tasks/kinds/spans/squad_score.h"
+#include "tasks/scores/squad_score.h"
 
 namespace cloze {
 

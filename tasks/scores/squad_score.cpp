@@ -1,4 +1,4 @@
-#include "tasks/kinds/spans/squad_score.h"
+#include "tasks/scores/squad_score.h"
 
 #include <utf8proc.h>
 

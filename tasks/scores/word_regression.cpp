@@ -1,4 +1,4 @@
-#include "tasks/kinds/classification/word_regression.h"
+#include "tasks/scores/word_regression.h"
 
 #include <lbfgs.h>
 
@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "data/tokenizers/characters.h"
 #include "data/tokenizers/utf8.h"
-#include "tasks/kinds/spans/squad_score.h"
+#include "tasks/scores/squad_score.h"
 
 namespace cloze {
 

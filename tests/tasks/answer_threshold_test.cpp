@@ -1,5 +1,5 @@
 // The threshold of no answer that is best for questions.
-#include "tasks/kinds/spans/span_answer.h"
+#include "tasks/scores/span_answer.h"
 
 #include "tasks/scores/scores.h"
 #include "tests/support/catch.h"

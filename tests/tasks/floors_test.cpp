@@ -5,7 +5,7 @@
 #include "core/json.h"
 #include "tasks/scores/benchmark_average.h"
 #include "tasks/scores/scores_output.h"
-#include "tasks/kinds/classification/word_regression.h"
+#include "tasks/scores/word_regression.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;

@@ -1,5 +1,5 @@
 // From logits to answers, against a slow search over all pairs.
-#include "tasks/kinds/spans/span_answer.h"
+#include "tasks/scores/span_answer.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "tasks/kinds/spans/span_answer.h"
+#include "tasks/scores/span_answer.h"
 #include "tasks/kinds/spans/rows.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/task_items.h"

@@ -1,7 +1,7 @@
 // Answers as SQuAD's published programs score them.
 #include "tests/support/catch.h"
 #include "tasks/scores/scores.h"
-#include "tasks/kinds/spans/squad_score.h"
+#include "tasks/scores/squad_score.h"
 
 using namespace cloze;
 

@@ -4,7 +4,7 @@
 
 #include "data/text_metrics.h"
 #include "tasks/scores/task_scorer.h"
-#include "tasks/kinds/spans/squad_score.h"
+#include "tasks/scores/squad_score.h"
 
 namespace cloze {
 

@@ -3,7 +3,7 @@
 #include <limits>
 #include <numeric>
 
-#include "tasks/kinds/spans/squad_score.h"
+#include "tasks/scores/squad_score.h"
 #include "tasks/scores/task_scorer.h"
 
 namespace cloze {
