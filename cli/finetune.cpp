@@ -230,6 +230,10 @@ PretrainCommand command_for(const OpenFinetuning& opened, const PretrainCommand&
   auto config = opened.recipe;
   config.data.tokens = out + "/" + task_folder;
   const auto first = with_overrides(config, set);  // its mistakes are reported before rows are made
+  const auto* head = task_head_of(first.objectives.at(0));
+  require<ConfigError>(!opened.task.config.choose_threshold || !head || head->layer.empty(), opened.task.file,
+                       ": choose_threshold is true, and probes of layers (objectives.0.layer) predict at one half; "
+                       "leave one of them out");
   const auto prepared = prepare_rows(opened.task, opened.run, out);
   fit_to_rows(config, prepared, first);
   auto command = base;

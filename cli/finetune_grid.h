@@ -10,8 +10,7 @@
 
 namespace cloze {
 
-/// The overrides with those of the first point of a grid that a user gives: which keys a recipe's own grid leaves to
-/// it.
+/// The overrides with one value for each key of a user's grid, so that the grid of a recipe leaves these keys out.
 std::vector<std::string> set_with_grid(std::vector<std::string> set, const std::vector<std::string>& grid);
 
 /// Each of the points with every value of every key of a grid, `optimizer.learning_rate=1e-4,3e-4`; without points

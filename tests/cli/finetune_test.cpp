@@ -146,6 +146,13 @@ TEST_CASE("--grid makes a run of every setting, tells what it costs, and one wit
   CHECK((config.find("batch_size: 4") != config.npos) == best.ends_with("batch_size-4"));
 }
 
+TEST_CASE("a threshold is not chosen for probes of layers", "[cli][tasks]") {
+  auto& w = task_world();
+  check_refused(w.tune(w.dir / "no-probes") +
+                    " --set task.choose_threshold=true --set init.probe=true --set objectives.0.layer=all",
+                2, "choose_threshold is true, and probes of layers (objectives.0.layer) predict at one half");
+}
+
 TEST_CASE("a grid with one value, of the task, given twice, or of several fine-tunings is refused", "[cli][tasks]") {
   auto& w = task_world();
   const auto base = "finetune " + world().run + " " + w.task + " --run " + (w.dir / "no-grid") + " ";
